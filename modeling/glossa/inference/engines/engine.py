@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy
 
@@ -46,6 +46,24 @@ class Search:
         return self.num_beams
 
 
+class UsedMatch(NamedTuple):
+    """A match of a translation memory that a translation comes from.
+
+    Attributes:
+        score: How similar its source is, from 0 to 100.
+        use: How it was used: `COPIED`, `REPAIRED` or `READ`.
+        source: Its source in the memory, or "" where people do not see it.
+        target: Its translation in the memory, or "" likewise.
+        memory: The file of the memory.
+    """
+
+    score: int
+    use: str
+    source: str
+    target: str
+    memory: str
+
+
 @dataclass
 class Translation:
     """A translation of one text, with what is known about it.
@@ -61,8 +79,7 @@ class Translation:
         links: Numbers of linked words, between white space, of source and translation, if they were asked for.
         terms: Each term of a glossary that the text has, as it is there; its translations in the glossary; and whether
             the translation has one: "used", "searched" (after a second search for it) or "missing".
-        matches: The matches of a memory behind it: of each the score, from 0 to 100, how it was used (`COPIED`,
-            `REPAIRED` or `READ`), its source and translation in the memory, and the file of the memory.
+        matches: The matches of a memory that it comes from.
         words: Its words, between white space, with the probability that each is right ([`word_scores`]) or None for
             those that the model did not write, if they were asked for.
     """
@@ -76,7 +93,7 @@ class Translation:
     parts: tuple[tuple[str, str], ...] = ()
     links: list[tuple[int, int]] | None = None
     terms: Sequence[tuple[str, str, str]] = ()
-    matches: Sequence[tuple[int, str, str, str, str]] = ()
+    matches: Sequence[UsedMatch] = ()
     words: Sequence[tuple[str, float | None]] = ()
 
     @property
