@@ -147,7 +147,7 @@ def test_finished_sentences_of_an_interrupted_job_count_only_with_the_same_match
         sentences = planned(units)
         Kept(translate, tmp_path / "segments.jsonl").translate(sentences)
         assert (asked.pop() if asked else None) == expected
-        assert [score for score, *_ in sentences[0].best.matches] == [88]
+        assert [match.score for match in sentences[0].best.matches] == [88]
 
 
 def test_an_entry_of_po_takes_no_translation_of_another_context(translator, tmp_path):

@@ -177,7 +177,7 @@ def test_checks_look_at_the_sentence_alone():
     units = [("Send 3 big boxes to www.a.org now.", "Sende jetzt 3 große Kisten an www.a.org.")]
     recall = Recall([Memory.temporary(units)], threshold=50)
     ((found,),) = Translator(engine, Characters(), recall=recall).translate(["Send 4 big boxes to Ann now."])
-    assert found.text == "Sende 4 big boxes to Ann now." and not found.problem and found.matches[0][1] == "read"
+    assert found.text == "Sende 4 big boxes to Ann now." and not found.problem and found.matches[0].use == "read"
 
 
 def test_a_sentence_that_is_cut_is_found_as_a_whole():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from tqdm.auto import tqdm
 
 from ..errors import GlossaError
-from ..inference.engines.engine import COPIED, Translation
+from ..inference.engines.engine import COPIED, Translation, UsedMatch
 from ..inference.engines.stamps import stamp_models
 from ..inference.review import Problems, find_problems
 from ..inference.search.terms import count
@@ -129,14 +129,14 @@ class Work:
         translate_sentences: Translates these: [`Translator.translate_segments`], or what keeps or queues them first.
         problems: What is reported.
         several: Whether there are several files, whose names the report has.
-        hides: Whether a document does not show the sentences of a match of [`Translation.matches`].
+        hides: Whether a document does not show the sentences of a match.
     """
 
     translator: "Translator"
     translate_sentences: Translate
     problems: Problems
     several: bool = False
-    hides: Callable[[tuple[Any, ...]], bool] = lambda match: False
+    hides: Callable[[UsedMatch], bool] = lambda match: False
     texts: int = 0
     sentences: int = 0
     remembered: int = 0
@@ -169,7 +169,7 @@ class Work:
                 if self.translator.recall and place.matched is not None:
                     copied = all(map(_is_copied, text.sentences))
                     matches = [
-                        (*match[:2], "", "") if self.hides(match) else tuple(match[:4]) for match in best.matches
+                        match._replace(source="", target="") if self.hides(match) else match for match in best.matches
                     ]
                     doubts |= {edit[:2]: edit for edit in place.matched(matches, copied, doubtful)}
                 if best.text != text.source or doubtful:
@@ -201,7 +201,7 @@ def is_doubtful(sentence: Sentence) -> bool:
 
 def _is_copied(sentence: Sentence) -> bool:
     """Whether a translation stands in a memory, or there is nothing to translate."""
-    return sentence.segment.copied or any(use == COPIED for _, use, *_ in sentence.best.matches)
+    return sentence.segment.copied or any(match.use == COPIED for match in sentence.best.matches)
 
 
 def _whole(text: Text) -> Translation:

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ..inference.engines.engine import Translation
+from ..inference.engines.engine import Translation, UsedMatch
 from ..inference.texts.text import Sentence
 from ..jobs.whole_files import synchronize
 from ..spans_glossa import Span
@@ -65,7 +65,9 @@ class Kept:
         for key, sentence in waiting:
             if not sentence.translations:
                 known = self.known[key]
-                sentence.translations = [Translation(**known["translation"])]
+                translation = Translation(**known["translation"])
+                translation.matches = [UsedMatch(*match) for match in translation.matches]
+                sentence.translations = [translation]
                 sentence.places = [[Span(*place) for place in known["places"]]]
 
 

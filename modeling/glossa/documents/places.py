@@ -4,11 +4,12 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy
 
 from ..facts_glossa import TextFacts
+from ..inference.engines.engine import UsedMatch
 from ..inference.texts.tags import Part, Piece, Tagged, take_tags
 
 CDATA = "<![CDATA["  # begins a section that is no markup, and names the parts of one
@@ -41,9 +42,8 @@ class Place:
         doubt: What else is written if people should look at the translation; it replaces other edits of the same
             characters.
         doubtful_before: What is then written before the translation.
-        matched: What is written instead with a translation memory, given its matches (score, use, source and target,
-            "" if these are not shown), whether all of the translation is copied, and whether people should look at
-            it; like `doubt`.
+        matched: What is written instead with a translation memory, given its matches, whether all of the translation
+            is copied, and whether people should look at it; like `doubt`.
         literal: How text is written in sections of XML that are no markup.
     """
 
@@ -58,7 +58,7 @@ class Place:
     copied: bool = False
     doubt: Sequence[Edit] = ()
     doubtful_before: Sequence[Written] = ()
-    matched: Callable[[Sequence[Any], bool, bool], Sequence[Edit]] | None = None
+    matched: Callable[[Sequence[UsedMatch], bool, bool], Sequence[Edit]] | None = None
     literal: Callable[[str], str] = str
 
     def __post_init__(self):

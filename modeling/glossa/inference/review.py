@@ -27,7 +27,7 @@ def find_problems(line: int, source: str, translation: "Translation", every: boo
     if translation.confidence is not None:
         row["confidence"] = round(translation.confidence, 4)
     if translation.matches:
-        row["matches"] = [[score, use] for score, use, *_ in translation.matches]
+        row["matches"] = [[match.score, match.use] for match in translation.matches]
     if translation.words:
         row["words"] = [[word, None if share is None else round(share, 4)] for word, share in translation.words]
     missing = [f"{term} -> {targets}" for term, targets, state in translation.terms if state == MISSING]

@@ -12,7 +12,7 @@ from ..data.encoding.batching import TokenBatchSampler
 from ..segments_glossa import mask_numbers, put_back
 from ..sentences_glossa import clean_text
 from .confidence import UNCERTAIN, confidence, features, word_scores
-from .engines.engine import Batch, Engine, Search, Translation
+from .engines.engine import Batch, Engine, Search, Translation, UsedMatch
 from .options import Checks, Execution
 from .plausibility import DIFFERENCES, find_problem
 from .sharing import is_first, merged, own_batches
@@ -31,13 +31,13 @@ class Asked(NamedTuple):
         text: The sentence as the model reads it. All checks look at it.
         prefix: The beginning that its translations must have, or "".
         match: What the model reads behind it of a match in a memory, or "".
-        matches: This match, as [`Translation`] has it.
+        matches: This match, as its translations will have it.
     """
 
     text: str
     prefix: str = ""
     match: str = ""
-    matches: Sequence[tuple[int, str, str, str, str]] = ()
+    matches: Sequence[UsedMatch] = ()
 
     @property
     def read(self) -> str:
@@ -46,7 +46,7 @@ class Asked(NamedTuple):
     @property
     def score(self) -> int:
         """The score of the match that is read, 0 without one."""
-        return max((match[0] for match in self.matches), default=0) if self.match else 0
+        return max((match.score for match in self.matches), default=0) if self.match else 0
 
 
 class SentenceTranslator:

@@ -12,7 +12,7 @@ from typing import Any
 from filelock import FileLock
 
 from ..errors import GlossaError, require
-from ..inference.engines.engine import Translation
+from ..inference.engines.engine import Translation, UsedMatch
 from ..inference.texts.recall import Recall
 from ..jobs.records import stamp_texts
 from ..memory.building import open_memory, sentences_of
@@ -150,17 +150,16 @@ class Memories:
         found = [*map(self._current, paths), *map(self.of_all, self.shared)]
         return stamp_texts([key, *(f"{memory.path} {memory.version}" for memory in found if memory is not None)])
 
-    def hides(self, match: tuple[Any, ...]) -> bool:
-        """Whether answers do not show the sentences of a match of [`Translation.matches`]."""
-        return not self.shows and match[-1] in {str(memory.path) for memory in self.shared.values()}
+    def hides(self, match: UsedMatch) -> bool:
+        """Whether answers do not show the sentences of a match."""
+        return not self.shows and match.memory in {str(memory.path) for memory in self.shared.values()}
 
     def described(self, translation: Translation) -> list[dict[str, Any]]:
         """The matches behind a translation as they are answered."""
         found = []
         for match in translation.matches:
-            score, use, source, target, _ = match
-            sides = {} if self.hides(match) else {"source": source, "target": target}
-            found.append({"score": score, "use": use} | sides)
+            sides = {} if self.hides(match) else {"source": match.source, "target": match.target}
+            found.append({"score": match.score, "use": match.use} | sides)
         return found
 
 

@@ -179,7 +179,7 @@ def _judged_with_memory(model, tokenizer, pairs: DatasetDict, shared: bool) -> l
             found = [best for best, *_ in translator.translate(sources)]
         quality = sentence_chrf([each.text for each in found], references)
         for source, each, chrf in zip(sources, found, quality, strict=True):
-            reads = [score for score, use, *_ in each.matches if use == READ]
+            reads = [match.score for match in each.matches if match.use == READ]
             if reads and each.token_score is not None:
                 pieces = len(own(clean_text(source))["input_ids"])
                 values = features(source, each.text, each.token_score, pieces, ratio, min(reads))

@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...errors import GlossaError
+from ...inference.engines.engine import UsedMatch
 from ..places import Edit
 from .language import check_target, note_source
 from .tokens import escape_xml
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 _UNFINISHED = ("new", "needs-translation", "initial")
 MATCHES = "urn:oasis:names:tc:xliff:matches:2.0"
-Match = tuple[int, str, str, str]  # score, use, source and target; these are "" if they are not shown
 
 
 @dataclass
@@ -30,15 +30,15 @@ class Known:
         doubtful: Whether people should look at one.
     """
 
-    matches: list[Match] = field(default_factory=list)
+    matches: list[UsedMatch] = field(default_factory=list)
     copied: bool = True
     doubtful: bool = False
 
     @property
-    def shown(self) -> list[Match]:
-        return [match for match in self.matches if match[2]]
+    def shown(self) -> list[UsedMatch]:
+        return [match for match in self.matches if match.source]
 
-    def add(self, matches: Sequence[Match], copied: bool, doubtful: bool) -> None:
+    def add(self, matches: Sequence[UsedMatch], copied: bool, doubtful: bool) -> None:
         self.matches += [match for match in dict.fromkeys(matches) if match not in self.matches]
         self.copied, self.doubtful = self.copied and copied, self.doubtful or doubtful
 
@@ -131,8 +131,7 @@ class _Reader(Units):
             opened = opened.replace("mt-suggestion", "exact-match")
         space, name = self.space_before(source), f"{prefix}alt-trans"
         after = [
-            f'{space}<{name} match-quality="{score}%">{_sides(prefix, text, translation)}</{name}>'
-            for score, _, text, translation in known.shown
+            f'{space}<{name} match-quality="{match.score}%">{_sides(prefix, match)}</{name}>' for match in known.shown
         ]
         start = other if known.doubtful else opened
         return [Edit(*span, [start, self.inside(source), f"</{prefix}target>", *after])]
@@ -151,8 +150,8 @@ class _Reader(Units):
             edits.append(Edit(token.start, token.end, [self.with_attributes(segment, given)]))
         of_unit = self.matched.setdefault(unit, {})
         of_unit[segment] = "".join(
-            f'<mtc:match ref="#{identifier}" matchQuality="{score}">{_sides(prefix, source, target)}</mtc:match>'
-            for score, _, source, target in known.shown
+            f'<mtc:match ref="#{identifier}" matchQuality="{match.score}">{_sides(prefix, match)}</mtc:match>'
+            for match in known.shown
         )
         opened, space = self.tokens[unit], self.space_before(segment)
         found = "".join(of_unit.values())
@@ -165,8 +164,8 @@ class _Reader(Units):
         return self.whole((copies or [source])[-1])[1]
 
 
-def _sides(prefix: str, source: str, target: str) -> str:
-    both = (("source", source), ("target", target))
+def _sides(prefix: str, match: UsedMatch) -> str:
+    both = (("source", match.source), ("target", match.target))
     return "".join(f"<{prefix}{name}>{escape_xml(text)}</{prefix}{name}>" for name, text in both)
 
 

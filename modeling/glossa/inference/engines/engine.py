@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy
 
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 ENGINES = ("auto", "torch", "ctranslate2")  # as commands name them
 Batch = list[list[int]]  # the token ids of some sources
-# How a match of a memory was used: as it is, with numbers and the like of the text, or read by the model.
+# How a match of a memory was used: as it is, with numbers and the like of the text, read by the model, or not at all,
+# since it is too long for the model with its sentence.
 COPIED, REPAIRED, READ, TOO_LONG = "copied", "repaired", "read", "too long"
 
 
@@ -46,6 +47,24 @@ class Search:
         return self.num_beams
 
 
+class UsedMatch(NamedTuple):
+    """A match of a translation memory for a sentence.
+
+    Attributes:
+        score: How similar its source is, from 0 to 100.
+        use: How it was used: `COPIED`, `REPAIRED`, `READ` or `TOO_LONG`.
+        source: Its source in the memory, or "" where people do not see it.
+        target: Its translation in the memory, or "" likewise.
+        memory: The file of the memory.
+    """
+
+    score: int
+    use: str
+    source: str
+    target: str
+    memory: str
+
+
 @dataclass
 class Translation:
     """A translation of one text, with what is known about it.
@@ -61,8 +80,7 @@ class Translation:
         links: Numbers of linked words, between white space, of source and translation, if they were asked for.
         terms: Each term of a glossary that the text has, as it is there; its translations in the glossary; and whether
             the translation has one: "used", "searched" (after a second search for it) or "missing".
-        matches: The matches of a memory behind it: of each the score, from 0 to 100, how it was used (`COPIED`,
-            `REPAIRED`, `READ`, or not, since it is `TOO_LONG` with its sentence), its source and translation in the memory, and the file of the memory.
+        matches: The matches of a memory for its sentences.
         words: Its words, between white space, with the probability that each is right ([`word_scores`]) or None for
             those that the model did not write, if they were asked for.
     """
@@ -76,7 +94,7 @@ class Translation:
     parts: tuple[tuple[str, str], ...] = ()
     links: list[tuple[int, int]] | None = None
     terms: Sequence[tuple[str, str, str]] = ()
-    matches: Sequence[tuple[int, str, str, str, str]] = ()
+    matches: Sequence[UsedMatch] = ()
     words: Sequence[tuple[str, float | None]] = ()
 
     @property

@@ -12,7 +12,7 @@ from ...memory.repair import adapted
 from ...memory.store import Match, Memory
 from ...segments_glossa import Segment
 from ...spans_glossa import MEMORY, SENTINELS, Span
-from ..engines.engine import COPIED, READ, REPAIRED, TOO_LONG
+from ..engines.engine import COPIED, READ, REPAIRED, TOO_LONG, UsedMatch
 from .text import Sentence, Text
 
 LINE_ENDS = frozenset("\n\r\u2028\u2029")
@@ -83,7 +83,7 @@ class Recall:
         for memory in self.memories:
             match = memory.exact(sentence.source, context)
             if match is not None and sentence.remember(match.target):
-                sentence.best.matches = (_described(match, COPIED, memory),)
+                sentence.best.matches = (_used(match, COPIED, memory),)
                 return True
         return False
 
@@ -96,13 +96,13 @@ class Recall:
         match, memory = max(found, key=lambda one: one[0].score)
         repaired = adapted(match, sentence.source, sentence.written_in)
         if repaired.whole and match.holds_in(context) and sentence.remember(repaired.target):
-            sentence.best.matches = (_described(match, REPAIRED, memory),)
+            sentence.best.matches = (_used(match, REPAIRED, memory),)
         elif reads:
             pair = Pair(*(_as_read(sentence, text) for text in (match.source, repaired.target)))
             read = behind(sentence.asked, pair)
             fitting = fits(sentence.asked + read)
             sentence.match_read = read if fitting else ""
-            sentence.matches = (_described(match, READ if fitting else TOO_LONG, memory),)
+            sentence.matches = (_used(match, READ if fitting else TOO_LONG, memory),)
 
 
 def _on_one_line(parts: Sequence[Sentence]) -> bool:
@@ -119,8 +119,8 @@ def _together(parts: Sequence[Sentence]) -> Sentence:
     return replace(parts[0], segment=segment, cut=last.cut, label=None, translations=[], places=[])
 
 
-def _described(match: Match, use: str, memory: Memory) -> tuple[int, str, str, str, str]:
-    return match.score, use, match.source, match.target, str(memory.path)
+def _used(match: Match, use: str, memory: Memory) -> UsedMatch:
+    return UsedMatch(match.score, use, match.source, match.target, str(memory.path))
 
 
 def _as_read(sentence: Sentence, text: str) -> str:

@@ -11,7 +11,7 @@ from ...segments_glossa import Segment, as_written, has_sentinels, model_text, s
 from ...sentences_glossa import clean_text
 from ...spans_glossa import Span
 from ..confidence import words_of
-from ..engines.engine import Translation
+from ..engines.engine import Translation, UsedMatch
 from .alignment import Pair
 from .labels import Label, lower_start
 from .links import Block, Links
@@ -37,7 +37,7 @@ class Sentence:
         places: Of each translation, where each span of the segment is.
         remembered: Whether its translation comes from a memory.
         match_read: What the model reads behind it: a match of a memory.
-        matches: This match, as [`Translation`] has it.
+        matches: This match, as its translations will have it.
     """
 
     segment: Segment
@@ -52,7 +52,7 @@ class Sentence:
     places: list[Sequence[Span]] = field(default_factory=list)
     remembered: bool = False
     match_read: str = ""
-    matches: Sequence[tuple[int, str, str, str, str]] = ()
+    matches: Sequence[UsedMatch] = ()
 
     @property
     def source(self) -> str:
