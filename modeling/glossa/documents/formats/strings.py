@@ -114,6 +114,7 @@ def _take_accelerator(place: Place, mark: str) -> None:
     cutter, at = Cutter(place.parts), found[0].start()
     if any(start <= at < end for start, end in find_spans(shown)):
         return
+    place.marked = shown if all(part.kind == "text" for part in place.parts) else ""
     before = list(cutter.up_to(at))
     span = cutter.span_up_to(at + 1)
     place.parts = [*before, *cutter.up_to(len(shown))]
@@ -123,7 +124,12 @@ def _take_accelerator(place: Place, mark: str) -> None:
 
 
 def _with_accelerator(pieces: list[Piece], mark: str, letter: str) -> list[Piece]:
-    """Pieces with a mark before the letter, at the start of a word if one begins with it, or else before the first."""
+    """Pieces with a mark before the letter, at the start of a word if one begins with it, or else before the first.
+
+    A translation that has the mark already, such as one of a memory, stays as it is.
+    """
+    if any(isinstance(piece, str) and _ACCELERATORS[mark].search(piece) for piece in pieces):
+        return pieces
     for pattern in (rf"\b{letter}", letter, r"[^\W_]"):
         for number, piece in enumerate(pieces):
             found = re.search(pattern, piece, re.I) if isinstance(piece, str) else None

@@ -74,6 +74,7 @@ class Tagged:
         root: The tags.
         label: For a label, whose translation ends as it does, the code of the target language, or "".
         alone: Spans of `text` that are a part of the source each, such as an image with a name or code.
+        marked: The text with the mark of its accelerator, if that was taken out, such as `_Open`.
         context: What tells it from equal texts with other translations, as in [`glossa.memory.units.Unit`].
     """
 
@@ -81,6 +82,7 @@ class Tagged:
     root: Element
     alone: list[tuple[Span, Part]] = field(default_factory=list)
     label: str | None = None
+    marked: str = ""
     context: str | None = None
 
     @property
