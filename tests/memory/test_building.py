@@ -42,7 +42,7 @@ def files(tmp_path):
 
 def test_a_folder_of_several_formats(files, tmp_path, caplog):
     counts = build(tmp_path / "m", [files], "en", "de")
-    assert (counts.read, counts.units, counts.sentences, counts.conflicts) == (7, 7, 2, 1)
+    assert (counts.read, counts.units, counts.parts, counts.conflicts) == (7, 7, 2, 1)
     assert counts.refused == {"untranslated": 1, "malformed rows": 1, "files that cannot be read": 1}
     assert "d.tsv is left out" in caplog.text and "c.tsv, line 3, is left out" in caplog.text
     with Memory.open(tmp_path / "m") as memory:
@@ -99,6 +99,23 @@ def test_units_of_tmx_have_their_last_dates(tmp_path):
     with open_memory(file, "en", "de") as memory:
         dates = [memory.exact(text).origin.date for text in ("One", "Two", "Three", "Five")]
     assert dates == ["2021-03-01T10:11:12Z", "2022-01-01T00:00:00Z", "1970-01-02T00:00:00Z", "2023-01-01T00:00:00Z"]
+
+
+def test_plural_forms_and_texts_with_tags_are_found_as_documents_have_them(tmp_path):
+    """In Slovene the form for 1 is the second one of four, as its rule in the header says."""
+    rule = "nplurals=4; plural=(n%100==1 ? 1 : n%100==2 ? 2 : n%100==3 || n%100==4 ? 3 : 0);"
+    forms = ("%d datotek", "%d datoteka", "%d datoteki", "%d datoteke")
+    entry = 'msgid "%d file"\nmsgid_plural "%d files"\n'
+    entry += "".join(f'msgstr[{number}] "{form}"\n' for number, form in enumerate(forms))
+    tagged = 'msgid "<b>Open</b> it<br/>now"\nmsgstr "<b>Odpri</b><br/>zdaj"\n'
+    header = f'msgid ""\nmsgstr ""\n"Language: sl\\n"\n"Plural-Forms: {rule}\\n"\n'
+    (tmp_path / "a.po").write_text("\n".join([header, entry, tagged]), encoding="utf-8")
+    with open_memory(tmp_path / "a.po", "en", "sl") as memory:
+        assert [memory.exact(text).target for text in ("%d file", "%d files")] == ["%d datoteka", "%d datoteke"]
+        assert memory.exact("<b>Open</b> it<br/>now").target == "<b>Odpri</b><br/>zdaj"
+        assert memory.exact("Open it now").target == "Odpri zdaj"
+    with open_memory(tmp_path / "a.po", "sl", "en") as memory:
+        assert memory.exact("%d datoteke").target == "%d files" and memory.exact("%d datoteka") is None
 
 
 def test_the_newest_translation_of_two_files_counts_whichever_is_read_first(tmp_path):

@@ -1,4 +1,4 @@
-"""What TMX and PO say of their units besides the texts: when each was approved, and in which context it holds."""
+"""What TMX and PO say of their units besides the pair: when each was approved, its context, and its singular."""
 
 import re
 from collections.abc import Iterator
@@ -21,11 +21,15 @@ class Details(NamedTuple):
         line: The number of the unit, as its row has it.
         date: In UTC, as [`Unit`] has it; "" if the file does not say it.
         context: The context of a PO entry.
+        plural: The text for several of a PO entry with plural forms, whose last one is its pair.
+        singular: Its text for one, and the translation of this.
     """
 
     line: int
     date: str = ""
     context: str | None = None
+    plural: str = ""
+    singular: tuple[str, str] = ("", "")
 
 
 def read_details(file: Path) -> Iterator[Details]:
@@ -58,12 +62,19 @@ def written(date: datetime) -> str:
 
 
 def _catalog_details(text: str, name: str) -> Iterator[Details]:
-    number, date = 0, ""
+    number, date, singular = 0, "", 0
     for entry in po.entries(text, name):
         if entry.is_header:
-            revised = _REVISED.search(po.said(text, entry.fields.get("msgstr")))
+            header = po.said(text, entry.fields.get("msgstr"))
+            _, singular = po.plural_forms(header, name)
+            revised = _REVISED.search(header)
             date = _date(" ".join(revised[1].split())) if revised else ""
             continue
         number += 1
         context = entry.fields.get("msgctxt")
-        yield Details(number, date, po.said(text, context) if context else None)
+        own = Details(number, date, po.said(text, context) if context else None)
+        plural, forms = entry.fields.get("msgid_plural"), entry.translations
+        if plural is not None and len(forms) > 1 and singular in forms:
+            pair = po.said(text, entry.fields.get("msgid")), po.said(text, forms[singular])
+            own = own._replace(plural=po.said(text, plural), singular=pair)
+        yield own

@@ -65,7 +65,8 @@ class Counts:
     Attributes:
         read: Rows of the files.
         units: New units.
-        sentences: Pairs of sentences that were read out of longer pairs, among the units or duplicates.
+        parts: Pairs of sentences that were read out of longer pairs, and pairs without their tags, among the units or
+            duplicates.
         duplicates: Pairs that the memory had.
         conflicts: Pairs whose source the memory had with another translation.
         refused: Rows that are no pairs, by the reason.
@@ -73,7 +74,7 @@ class Counts:
 
     read: int = 0
     units: int = 0
-    sentences: int = 0
+    parts: int = 0
     duplicates: int = 0
     conflicts: int = 0
     refused: Counter[str] = field(default_factory=Counter)

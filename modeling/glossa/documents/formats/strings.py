@@ -8,6 +8,7 @@ from ...inference.texts.tags import Part, Piece
 from ...spans_glossa import find_spans
 from ..places import Place, Written, has_words, spelled
 from .icu import with_messages
+from .printf import keep_directives
 from .tokens import Cutter, trimmed
 
 # Elements of HTML that end a text.
@@ -82,6 +83,7 @@ def string_places(
     accelerators: str = "",
     kept: str = "",
     literal: Callable[[str], str] = str,
+    printf: bool = False,
 ) -> Iterator[Place]:
     """The places of one string.
 
@@ -92,6 +94,7 @@ def string_places(
         named: Whether the string may be a name of the program instead of a text.
         accelerators: Marks of accelerators that strings of this format have.
         literal: How it is written in sections of XML that are no markup.
+        printf: Whether the program prints it with `printf`, so that its directives take their arguments in order.
         kept: A pattern of what stays in strings of this format, as a word of its own.
     """
     if named and not is_text("".join(part.text for part in parts)):
@@ -102,7 +105,10 @@ def string_places(
     place = Place(own, spelled(own, text, escape), label=True, literal=literal)
     for mark in accelerators:
         _take_accelerator(place, mark)
-    yield from with_messages(place, text)
+    for each in with_messages(place, text):
+        if printf:
+            keep_directives(each)
+        yield each
 
 
 def _take_accelerator(place: Place, mark: str) -> None:
