@@ -23,6 +23,7 @@ _MARK = re.compile(rf"{_TAG.pattern}|(?<![ \t])[ \t]*+\r?\n\s*+")
 # Names that programs use: with a mark, a digit or a capital inside, and no space.
 _NAME = re.compile(r"\S*(?:\w[_#/\\]\w|[a-z][A-Z]|\d|^[#@$._/-]|\w[.:]\w)\S*|[A-Z_]+_[A-Z_]+")
 # The mark before the letter that is pressed with Alt to choose a menu: & of Windows and Qt, _ of GTK.
+_IN_SENTENCE = re.compile(r"[^\W_]_[^\W_].*[^.]\.\s*\Z", re.S)
 _ACCELERATORS = {"&": re.compile(r"&(?=[^\W_])(?!#?\w+;)"), "_": re.compile(r"_(?=[^\W_])")}
 
 
@@ -118,8 +119,10 @@ def _take_accelerator(place: Place, mark: str) -> None:
     if len(found) != 1 or shown.count(mark) != 1:
         return
     cutter, at = Cutter(place.parts), found[0].start()
-    if any(start <= at < end for start, end in find_spans(shown)):
+    if any(start <= at < end for start, end in find_spans(shown[:at] + shown[at + 1 :])):
         return
+    if mark == "_" and _IN_SENTENCE.search(shown):
+        return  # a name with a low line
     place.marked = shown if all(part.kind == "text" for part in place.parts) else ""
     before = list(cutter.up_to(at))
     span = cutter.span_up_to(at + 1)
