@@ -42,6 +42,7 @@ MATCH, WITHOUT, WITH, OFF, WRONG = "the match itself", "without", "with", "memor
 SYSTEMS = (MATCH, WITHOUT, WITH, OFF, WRONG)
 CHOSEN = (MATCH, WITHOUT, WITH)
 BEST = "the best of these"  # for each sentence, which only its reference can tell
+THRESHOLDS = (50, 60, 70, 80, 90)  # in use; in training it is `USED`
 BEAMS = 4
 SALT = "lo4:"  # of the hash that decides which pages are held out
 RECIPE = ["multi30k-en-de", "--dataset", "files", "--augmentation", "standard", "--num_train_epochs", "14"]
@@ -80,6 +81,7 @@ def run(arguments: argparse.Namespace) -> None:
             add_result(arguments.results, result, place)
     results = read_results(arguments.results)
     tables = {"repair": score_lines(results), "repair-edits": edit_lines(results), "repair-cost": cost_lines(results)}
+    tables |= {"repair-threshold": threshold_lines(results)}
     for name, lines in tables.items():
         print(f"\n{lines}")
         if arguments.write:
@@ -121,6 +123,7 @@ def compare(arguments: argparse.Namespace, language: str, seed: int) -> dict[str
             started = time.process_time()
             found[name] = translations(runs[WITHOUT if name == WITHOUT else WITH], sources, recall)
             seconds[name] = time.process_time() - started
+        thresholds = {str(low): translations(runs[WITH], sources, Recall([memory], low)) for low in THRESHOLDS}
     file = arguments.output_dir / f"{language}-{seed}.json"
     file.write_text(json.dumps({"tests": tests, "found": found}, ensure_ascii=False), encoding="utf-8")
     cost = {name: _cost(output) | {"cpu_seconds": seconds[name]} for name, output in runs.items()}
@@ -129,7 +132,8 @@ def compare(arguments: argparse.Namespace, language: str, seed: int) -> dict[str
     texts = [test.source + own for test in near for own in ("", behind(test.source, test.match))]
     lengths = [len(ids) for ids in tokenizer(texts)["input_ids"]]
     cost[WITHOUT]["tokens"], cost[WITH]["tokens"] = (sum(lengths[side::2]) / len(near) for side in (0, 1))
-    return {"scores": by_bin(found, tests, language), "cost": cost}
+    read = {low: _read_scores(texts, tests, language) for low, texts in thresholds.items()}
+    return {"scores": by_bin(found, tests, language), "thresholds": read, "cost": cost}
 
 
 def _tested(memory: Memory, pair: Pair) -> Test:
@@ -175,6 +179,14 @@ def by_bin(found: dict[str, list[str]], tests: Sequence[Test], language: str) ->
         own["edits"] = _edits(found, tests, rows)
         scores[name] = own
     return scores
+
+
+def _read_scores(texts: list[str], tests: Sequence[Test], language: str) -> dict[str, float]:
+    """The scores of translations of all pairs, and their edits as in [`_edits`]."""
+    scores = score(texts, [[test.target] for test in tests], 0, bleu_tokenizer(language))
+    typed = sum(Levenshtein.distance(text, test.target) for text, test in zip(texts, tests, strict=True))
+    edits = 100 * typed / sum(len(test.target) for test in tests)
+    return {name: one["score"] for name, one in scores.items()} | {"edits": edits}
 
 
 def _edits(found: dict[str, list[str]], tests: Sequence[Test], rows: Sequence[int]) -> dict[str, float]:
@@ -235,6 +247,23 @@ def edit_lines(results: list[dict]) -> str:
             rows.append(cells | {key: f"{mean:.1f}%" for key, mean in means.items()})
         parts.append(f"English to {language}:\n\n{table(rows)}")
     return "\n\n".join(parts) or "No row is finished."
+
+
+def threshold_lines(results: list[dict]) -> str:
+    """All pairs with matches from several scores on, means over the seeds."""
+    rows = []
+    for language in _by_language(results):
+        own = [one["metrics"]["thresholds"] for one in results if one["table"] == "repair" and one["row"] == language]
+        for low in map(str, THRESHOLDS):
+            means = {name: sum(one[low][name] for one in own) / len(own) for name in own[0][low]}
+            cells = {"language": language, "matches from": low} | {"BLEU": f"{means['bleu']:.1f}"}
+            cells |= {
+                "chrF++": f"{means['chrf']:.1f}",
+                "TER": f"{means['ter']:.1f}",
+                "edits": f"{means['edits']:.1f}%",
+            }
+            rows.append(cells)
+    return table(rows) if rows else "No row is finished."
 
 
 def cost_lines(results: list[dict]) -> str:
