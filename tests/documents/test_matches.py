@@ -162,3 +162,14 @@ def test_an_entry_of_po_takes_no_translation_of_another_context(translator, tmp_
     found = re.findall(r'msgstr "(.*)"', target.read_text())[1:]
     assert found[:2] == ["Ouvrir", "Ouverte"]
     assert found[2].startswith("OPEN THE DOOR") and MEMORY in translator.engine.asked[-1]
+
+
+def test_of_equally_good_matches_the_one_for_the_context_counts(translator, tmp_path):
+    units = [Unit("Open 5 doors", "Ouvrir 5", context="menu"), Unit("Open 5 doors", "Ouvertes : 5", context="state")]
+    translator.recall = Recall([Memory.temporary(())])
+    translator.recall.memories[0].add(units)
+    entries = "".join(f'msgctxt "{name}"\nmsgid "Open 7 doors"\nmsgstr ""\n\n' for name in ("menu", "state"))
+    path, target = tmp_path / "a.po", tmp_path / "b.po"
+    path.write_text(f'msgid ""\nmsgstr "Language: fr\\n"\n\n{entries}')
+    DocumentJob(path, target, languages=KNOWN).run(translator, None, False)
+    assert re.findall(r'msgstr "(.*)"', target.read_text())[1:] == ["Ouvrir 7", "Ouvertes : 7"]

@@ -18,6 +18,7 @@ from .tags import Tagged
 from .text import Sentence, Text
 
 LINE_ENDS = frozenset("\n\r\u2028\u2029")
+COMPARED = 3  # matches of a memory, of which one with equal score may be for the context
 TOGETHER = 6  # parts of a text, at most, that are looked up as one
 
 
@@ -92,11 +93,13 @@ class Recall:
 
     def _match(self, sentence: Sentence, text: Tagged, reads: bool, fits: Callable[[str], bool]) -> None:
         found = [
-            (match, memory) for memory in self.memories for match in memory.matches(sentence.source, self.threshold)
+            (match, memory)
+            for memory in self.memories
+            for match in memory.matches(sentence.source, self.threshold, COMPARED)
         ]
         if not found:
             return
-        match, memory = max(found, key=lambda one: one[0].score)
+        match, memory = max(found, key=lambda one: (one[0].score, one[0].holds_in(text.context)))
         bare = without_key if text.label is not None else str  # the model reads no marks of accelerators
         plain = replace(match, source=bare(match.source), target=bare(match.target))
         repaired = adapted(plain, sentence.source, sentence.written_in)
