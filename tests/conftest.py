@@ -154,7 +154,7 @@ def tiny_pairs(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def tiny_settings(tiny_pairs):
-    """The command line of a very short run; keyword arguments change or add settings."""
+    """The command line of a very short run; keyword arguments change or add settings, or leave them out (None)."""
 
     def arguments(output_dir, **changes):
         settings = {
@@ -166,34 +166,36 @@ def tiny_settings(tiny_pairs):
             "bf16": False, "augmentation": "null",
             "output_dir": output_dir,
         } | changes  # fmt: skip
-        return [text for name, value in settings.items() for text in (f"--{name}", str(value))]
+        given = {name: value for name, value in settings.items() if value is not None}
+        return [text for name, value in given.items() for text in (f"--{name}", str(value))]
 
     return arguments
 
 
 @pytest.fixture(scope="session")
-def tiny_run(tmp_path_factory, tiny_settings, drawing):
-    """The folder of a finished, very short run."""
+def tiny_train(tiny_settings):
+    """Trains with the settings of `tiny_settings`; returns the folder of the run."""
     from glossa.plan.arguments import parse_settings
     from glossa.training.run import train
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("glossa.plots.draw_curves", drawing)
-        return train(
-            parse_settings(tiny_settings(tmp_path_factory.mktemp("runs") / "tiny", num_beams=2, max_new_tokens=12))
-        )
+    return lambda output_dir, **changes: train(parse_settings(tiny_settings(output_dir, **changes)))
 
 
 @pytest.fixture(scope="session")
-def learned_run(tiny_settings, tmp_path_factory):
-    """A run trained long enough that its translations have words."""
-    from glossa.plan.arguments import parse_settings
-    from glossa.training.run import train
+def tiny_run(tmp_path_factory, tiny_train, drawing):
+    """The folder of a finished, very short run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("glossa.plots.draw_curves", drawing)
+        return tiny_train(tmp_path_factory.mktemp("runs") / "tiny", num_beams=2, max_new_tokens=12)
 
+
+@pytest.fixture(scope="session")
+def learned_run(tiny_train, tmp_path_factory):
+    """A run trained long enough that its translations have words."""
     settings = {"num_train_epochs": 30, "learning_rate": 0.01, "d_model": 32, "encoder_ffn_dim": 64, "num_beams": 2}
     settings |= {"decoder_ffn_dim": 64, "eval_strategy": "no", "save_strategy": "no", "load_best_model_at_end": "no"}
     settings |= {"max_new_tokens": 12}
-    return train(parse_settings(tiny_settings(tmp_path_factory.mktemp("runs") / "learned", **settings)))
+    return tiny_train(tmp_path_factory.mktemp("runs") / "learned", **settings)
 
 
 @pytest.fixture(scope="module")

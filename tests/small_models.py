@@ -1,6 +1,7 @@
 """Architectures and models of a few thousand weights, shared by the tests."""
 
 import torch
+from safetensors.torch import load_file
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration
@@ -20,6 +21,10 @@ TINY = {
 }
 # Settings of runs whose scores nobody reads: the scoring is a third of a very short run.
 UNSCORED = {"max_new_tokens": 2, "max_validation_samples": 2, "max_test_samples": 2}
+# A run that starts from a model has its sizes.
+UNSIZED = dict.fromkeys(
+    ("vocab_size", "d_model", "encoder_layers", "decoder_layers", "encoder_ffn_dim", "decoder_ffn_dim")
+)
 ARCHITECTURES = {
     "default": {},
     "published": PUBLISHED_2017,
@@ -60,6 +65,17 @@ SMALL = {
     "max_target_positions": 32,
     "decoder_start_token_id": 2,
 }
+
+
+def weights(run):
+    """The weights of a saved model, by name."""
+    return load_file(run / "model.safetensors")
+
+
+def same_weights(run, other):
+    """Whether two saved models have the same weights, bit for bit."""
+    first, second = weights(run), weights(other)
+    return first.keys() == second.keys() and all(weight.equal(second[name]) for name, weight in first.items())
 
 
 def words(rows, prefix="w"):

@@ -101,8 +101,7 @@ def rows_of(count):
 def test_a_trial_chooses_and_a_resumed_run_keeps_it(tmp_path, tiny_settings, monkeypatch, cpu, caplog, faster):
     cpu(FAST)
     changes = {"max_steps": 3, "save_steps": 2, "eval_strategy": "no", "load_best_model_at_end": False}
-    argv = tiny_settings(tmp_path / "run", **changes)
-    del argv[(where := argv.index("--bf16")) : where + 2]
+    argv = tiny_settings(tmp_path / "run", bf16=None, **changes)
     tried = []
 
     def choose(steps, threads):

@@ -162,11 +162,8 @@ def test_what_is_given_stays_and_what_belongs_to_it_too():
 
 def test_the_choice_is_logged_as_options_that_give_the_same(caplog, tmp_path, tiny_settings):
     """Also for a text with fewer tokens than the size for its number of pairs has."""
-    named = ("--vocab_size", "--warmup_steps", "--eval_strategy", "--eval_steps", "--save_strategy", "--save_steps")
-    given = tiny_settings(tmp_path / "run", max_steps=2, trust_data=True)
-    for name in named:
-        place = given.index(name)
-        given = given[:place] + given[place + 2 :]
+    chosen = ("vocab_size", "warmup_steps", "eval_strategy", "eval_steps", "save_strategy", "save_steps")
+    given = tiny_settings(tmp_path / "run", max_steps=2, trust_data=True, **dict.fromkeys(chosen))
     with caplog.at_level(logging.INFO):
         first = RunFolder(train(parse_settings(given))).recipe
     (line,) = [record.getMessage() for record in caplog.records if "Chosen" in record.getMessage()]

@@ -152,14 +152,14 @@ def test_dropout_that_is_not_named_stays_that_of_the_start(tiny_run, tmp_path, c
     assert load_start(again).config.dropout == 0.45
 
 
-def test_a_finished_run_needs_its_start_no_more(tiny_run, tiny_settings, tmp_path, caplog):
+def test_a_finished_run_needs_its_start_no_more(tiny_run, tiny_train, tmp_path, caplog):
     start = tmp_path / "start"
     copytree(tiny_run, start)
     given = {"init_from": start, "d_model": 64, "max_steps": 2, "eval_strategy": "no", "load_best_model_at_end": False}
-    run = train(parse_settings(tiny_settings(tmp_path / "run", **given)))
+    run = tiny_train(tmp_path / "run", **given)
     rmtree(start)
     caplog.set_level("INFO")
-    assert train(parse_settings(tiny_settings(run, **given, resume_from_checkpoint="true"))) == run
+    assert tiny_train(run, **given, resume_from_checkpoint="true") == run
     assert f"{run} is finished; there is nothing to resume." in caplog.text
     with pytest.raises(GlossaError, match=r"seed was .* and is 5"):
-        train(parse_settings(tiny_settings(run, **given, resume_from_checkpoint="true", seed=5)))
+        tiny_train(run, **given, resume_from_checkpoint="true", seed=5)
