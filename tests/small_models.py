@@ -21,6 +21,8 @@ TINY = {
 }
 # Settings of runs whose scores nobody reads: the scoring is a third of a very short run.
 UNSCORED = {"max_new_tokens": 2, "max_validation_samples": 2, "max_test_samples": 2}
+# Nor is anything evaluated while they train.
+QUIET = UNSCORED | {"eval_strategy": "no", "load_best_model_at_end": False}
 # A run that starts from a model has its sizes.
 UNSIZED = dict.fromkeys(
     ("vocab_size", "d_model", "encoder_layers", "decoder_layers", "encoder_ffn_dim", "decoder_ffn_dim")

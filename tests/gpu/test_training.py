@@ -6,14 +6,12 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 import torch
-from small_models import weights
+from small_models import QUIET, weights
 
 from glossa.run_folder import RunFolder
 from glossa.training.muon import layer_matrices, put_beside
 
 pytestmark = pytest.mark.gpu
-
-QUIET = {"eval_strategy": "no", "load_best_model_at_end": False, "average_checkpoints": 0}
 
 
 def test_steps_of_muon_are_orthogonal_and_close_to_those_of_the_cpu(device, tiny_model):

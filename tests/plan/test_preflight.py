@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from published_models import publish
+from small_models import QUIET
 from transformers import BertConfig, MarianConfig, T5Config, WhisperConfig
 from transformers.integrations.integration_utils import INTEGRATION_TO_CALLBACK
 
@@ -118,8 +119,7 @@ def test_a_folder_in_the_place_of_a_file(tmp_path, tiny_settings):
 
 
 def test_greedy_decoding_with_a_length_penalty_can_be_saved(tmp_path, tiny_train):
-    changes = {"num_beams": 1, "length_penalty": 0.6, "max_steps": 2, "eval_strategy": "no", "save_steps": 1}
-    folder = tiny_train(tmp_path / "run", load_best_model_at_end=False, **changes)
+    folder = tiny_train(tmp_path / "run", num_beams=1, length_penalty=0.6, max_steps=2, save_steps=1, **QUIET)
     assert (folder / "generation_config.json").is_file()
 
 
@@ -132,8 +132,7 @@ def test_a_model_of_other_languages(refused, tiny_run, tmp_path, monkeypatch):
 
 def test_a_model_of_other_languages_that_is_meant_so(tiny_run, tiny_train, tmp_path, caplog):
     changes = {"init_from": tiny_run, "target_language": "de", "trust_data": True, "max_steps": 1}
-    changes |= {"eval_strategy": "no", "load_best_model_at_end": False}
-    tiny_train(tmp_path / "run", **changes)
+    tiny_train(tmp_path / "run", **QUIET | changes)
     assert "which translates from en to fr; the data are en to de" in caplog.text
 
 

@@ -7,7 +7,7 @@ from shutil import rmtree
 
 import pytest
 from datasets import Dataset, DatasetDict
-from small_models import UNSCORED, same_weights, weights
+from small_models import QUIET, UNSCORED, same_weights, weights
 
 from glossa.data.pairs import fingerprints
 from glossa.errors import GlossaError
@@ -17,7 +17,7 @@ from glossa.run_folder import RunFolder, find_damage, without_secrets
 from glossa.training import run as training_run
 from glossa.training.run import train
 
-QUICK = UNSCORED | {"eval_strategy": "no", "load_best_model_at_end": False, "save_steps": 2, "logging_steps": 1}
+QUICK = QUIET | {"save_steps": 2, "logging_steps": 1}
 
 
 @pytest.fixture(scope="module")
@@ -229,7 +229,7 @@ def test_a_run_that_lost_its_weights_or_is_asked_for_an_average_is_not_finished(
 
 
 def test_the_mean_loss_of_a_resumed_run_is_that_of_all_steps(tmp_path, tiny_settings, tiny_train):
-    quiet = {"eval_strategy": "no", "load_best_model_at_end": False, "logging_steps": 1, "save_steps": 3}
+    quiet = QUIET | {"logging_steps": 1, "save_steps": 3}
     whole = RunFolder(tiny_train(tmp_path / "whole", max_steps=6, **quiet))
     tiny_train(tmp_path / "part", max_steps=3, **quiet)
     settings = tiny_settings(tmp_path / "part", max_steps=6, resume_from_checkpoint="true", **quiet)

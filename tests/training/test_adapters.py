@@ -8,7 +8,7 @@ import pytest
 import torch
 from peft import PeftModel
 from safetensors.torch import load_file, save_file
-from small_models import UNSCORED, same_weights, weights
+from small_models import QUIET, same_weights, weights
 
 from glossa.errors import GlossaError
 from glossa.inference.loading import load_model
@@ -23,8 +23,7 @@ SOURCE, TARGET = torch.tensor([[5, 6, 7, 1]]), torch.tensor([[2, 8, 9]])
 @pytest.fixture
 def settings(tiny_run, tiny_settings):
     def parse(output_dir, **changes):
-        common = {"init_from": tiny_run, "lora_rank": 2, "eval_strategy": "no", "load_best_model_at_end": False}
-        common |= UNSCORED | {"learning_rate": 0.05, "save_steps": 3}
+        common = QUIET | {"init_from": tiny_run, "lora_rank": 2, "learning_rate": 0.05, "save_steps": 3}
         return parse_settings(tiny_settings(output_dir, **common | changes))
 
     return parse

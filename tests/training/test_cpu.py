@@ -5,6 +5,7 @@ from types import MethodType, SimpleNamespace
 
 import pytest
 import torch
+from small_models import QUIET
 from transformers import TrainerControl, TrainerState
 
 from glossa import GlossaForConditionalGeneration
@@ -53,8 +54,8 @@ def test_no_trial_on_one_core():
 
 
 def test_number_of_threads_is_saved_and_used_on_resume(tmp_path, tiny_settings, monkeypatch, threads):
-    changes = {"cpu_threads": None, "max_steps": 3, "save_steps": 2, "eval_strategy": "no", "dropout": 0.1}
-    arguments = tiny_settings(tmp_path / "run", load_best_model_at_end=False, **changes)
+    changes = QUIET | {"cpu_threads": None, "max_steps": 3, "save_steps": 2, "dropout": 0.1}
+    arguments = tiny_settings(tmp_path / "run", **changes)
     monkeypatch.setattr("glossa.training.trial.choose_threads", lambda step: step() or 1)
     run = train(parse_settings(arguments))
     assert RunFolder(run).recipe["cpu_threads"] == 1
@@ -64,13 +65,7 @@ def test_number_of_threads_is_saved_and_used_on_resume(tmp_path, tiny_settings, 
 
 
 def test_trial_does_not_change_the_run(tmp_path, tiny_settings, tiny_train, monkeypatch, threads):
-    changes = {
-        "max_steps": 2,
-        "logging_steps": 1,
-        "eval_strategy": "no",
-        "load_best_model_at_end": False,
-        "dropout": 0.1,
-    }
+    changes = QUIET | {"max_steps": 2, "logging_steps": 1, "dropout": 0.1}
     known = tiny_train(tmp_path / "known", **changes)
     monkeypatch.setattr("glossa.training.trial.choose_threads", lambda step: step() or 1)
     tried = tiny_train(tmp_path / "tried", cpu_threads=None, **changes)
@@ -180,8 +175,7 @@ def test_only_autocast_is_removed(tiny_config, tiny_settings, tmp_path, own):
     model = GlossaForConditionalGeneration(tiny_config())
     if own:
         model.forward = MethodType(lambda self, **kwargs: "own", model)
-    plain = {"bf16": True, "eval_strategy": "no", "load_best_model_at_end": False}
-    trainer = GlossaTrainer(model=model, args=parse_settings(tiny_settings(tmp_path, **plain)).training)
+    trainer = GlossaTrainer(model=model, args=parse_settings(tiny_settings(tmp_path, bf16=True, **QUIET)).training)
     trainer.model = trainer.accelerator.prepare_model(model)
     assert "_original_forward" in vars(model)
     trainer.remove_autocast()

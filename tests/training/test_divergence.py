@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from small_models import weights
+from small_models import QUIET, weights
 
 from glossa.errors import GlossaError
 from glossa.run_folder import RunFolder
@@ -32,8 +32,7 @@ def poisoned(monkeypatch, tmp_path, tiny_train):
             return trainer
 
         monkeypatch.setattr(training_run, "build_trainer", build_poisoned)
-        changes = {"max_steps": 8, "logging_steps": 1, "save_steps": 2, "eval_strategy": "no"} | changes
-        return tiny_train(tmp_path / "run", load_best_model_at_end=False, **changes)
+        return tiny_train(tmp_path / "run", **QUIET | {"max_steps": 8, "logging_steps": 1, "save_steps": 2} | changes)
 
     return start
 

@@ -1,9 +1,9 @@
-"""Runs with `memory: true`: exact resume, what is saved and refused, and that a model learns to use a match."""
+"""Runs with `memory: true`: what is saved and refused, and that a model learns to use a match."""
 
 import random
 
 import pytest
-from small_models import UNSCORED, UNSIZED, same_weights
+from small_models import QUIET, UNSIZED
 
 from glossa.errors import GlossaError
 from glossa.inference.build import build_translator
@@ -16,13 +16,12 @@ from glossa.run_folder import RunFolder
 from glossa.spans_glossa import MEMORY
 from glossa.training.run import train
 
-QUIET = UNSCORED | {"memory": True, "eval_strategy": "no", "save_steps": 5, "num_train_epochs": 10}
-QUIET |= {"load_best_model_at_end": False, "max_steps": 40}
+READING = QUIET | {"memory": True, "max_steps": 40}
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory, tiny_train):
-    return tiny_train(tmp_path_factory.mktemp("memory") / "run", **QUIET)
+    return tiny_train(tmp_path_factory.mktemp("memory") / "run", **READING)
 
 
 def test_a_run_says_that_it_reads_a_memory(run, capsys):
@@ -34,13 +33,6 @@ def test_a_run_says_that_it_reads_a_memory(run, capsys):
     start = ids.index(tokenizer.convert_tokens_to_ids(MEMORY))
     assert ids[start + 1 :] == tokenizer(text_target="l b!").input_ids
     assert RunFolder(run).recipe["memory"] is True
-
-
-def test_a_resumed_run_is_exact(run, tmp_path, tiny_train):
-    part = tmp_path / "part"
-    tiny_train(part, **QUIET | {"max_steps": 30})
-    tiny_train(part, **QUIET, resume_from_checkpoint=True)
-    assert same_weights(part, run)
 
 
 def test_a_model_without_its_token_cannot_learn_it(tiny_run, tmp_path, tiny_train):
@@ -81,7 +73,7 @@ def test_every_engine_reads_the_match(run):
 
 
 def test_adapters_and_a_further_training_keep_it(run, tmp_path, tiny_train):
-    new = tiny_train(tmp_path / "run", **UNSIZED, **QUIET | {"init_from": run, "lora_rank": 2, "max_steps": 3})
+    new = tiny_train(tmp_path / "run", **UNSIZED, **READING | {"init_from": run, "lora_rank": 2, "max_steps": 3})
     assert load_model(str(new)).config.reads_memory
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from small_models import QUIET
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration
 from glossa.data.arguments import TokenizerArguments
@@ -52,8 +53,7 @@ def test_two_pairs_as_tokens_of_their_own_vocabulary():
 
 
 def test_a_run_prints_it_before_the_first_step(tmp_path, tiny_train, capsys):
-    changes = {"max_steps": 1, "logging_steps": 1, "eval_strategy": "no", "save_strategy": "no", "num_beams": 1}
-    tiny_train(tmp_path / "run", load_best_model_at_end=False, **changes)
+    tiny_train(tmp_path / "run", **QUIET, max_steps=1, logging_steps=1)
     printed = capsys.readouterr().out
     assert printed.index("Parameters: ") < printed.index("step 1/1")
     assert printed.split("Parameters: ")[1].split("step 1/1")[0].count("source: ") == 2

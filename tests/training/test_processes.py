@@ -16,7 +16,7 @@ from accelerate.commands.launch import _validate_launch_command, launch_command_
 from accelerate.data_loader import prepare_data_loader
 from accelerate.utils.launch import prepare_multi_gpu_env
 from datasets import Dataset
-from small_models import UNSCORED, weights
+from small_models import QUIET, weights
 from torch.utils.data import DataLoader
 from workers import start, together, torchrun
 
@@ -30,7 +30,7 @@ from glossa.training.run import train
 from glossa.training.trainer import GlossaTrainer
 
 ROOT = Path(__file__).parents[2]
-QUIET = {"eval_strategy": "no", "save_strategy": "no", "load_best_model_at_end": False, "logging_steps": 1} | UNSCORED
+UNSAVED = QUIET | {"save_strategy": "no", "logging_steps": 1}
 
 
 def fsdp_environment():
@@ -80,7 +80,7 @@ def test_processes_accumulation_and_larger_batches_train_alike(
     tmp_path, tiny_settings, tiny_train, monkeypatch, aligned, zygote
 ):
     """Two processes, two batches accumulated, and both batches in one: the same losses, gradients and weights."""
-    changes = QUIET | {"dropout": 0.0, "alignment_head": aligned}
+    changes = UNSAVED | {"dropout": 0.0, "alignment_head": aligned}
     ((printed,),) = together(zygote, launch(tmp_path, tiny_settings(tmp_path / "together", **changes)))
     accumulated = tiny_train(tmp_path / "accumulated", gradient_accumulation_steps=2, **changes)
     assert_equal_training(accumulated, tmp_path / "together")
@@ -118,7 +118,7 @@ def test_processes_accumulation_and_larger_batches_train_alike(
 
 @pytest.mark.slow
 def test_a_run_goes_on_with_another_number_of_processes(tmp_path, tiny_settings, tiny_train, zygote):
-    changes = {"dropout": 0.0, "eval_strategy": "no", "load_best_model_at_end": False, "logging_steps": 1}
+    changes = QUIET | {"dropout": 0.0, "logging_steps": 1}
     two = {"gradient_accumulation_steps": 2}
     whole = tiny_train(tmp_path / "whole", max_steps=8, **changes, **two)
     together(zygote, launch(tmp_path, tiny_settings(tmp_path / "part", max_steps=5, **changes)))
@@ -133,7 +133,7 @@ def test_a_run_goes_on_with_another_number_of_processes(tmp_path, tiny_settings,
 def test_processes_share_a_stream_and_continue_it(tmp_path, tiny_settings, zygote):
     """Each of two processes reads other windows; a stopped run ends as one that was not."""
     changes = {"max_steps": 8, "logging_steps": 1, "streaming": "true", "validation_size": 0, "test_size": 0}
-    changes |= {"eval_strategy": "no", "load_best_model_at_end": False, "data_path": tmp_path / "train.parquet"}
+    changes |= QUIET | {"data_path": tmp_path / "train.parquet"}
     rows = [{"en": f"{a} {b}.", "fr": f"{b} {a}!"} for a in range(105) for b in range(200)]
     pq.write_table(pa.table({"translation": rows}), tmp_path / "train.parquet", row_group_size=1000)
     part, again = tmp_path / "part", {"resume_from_checkpoint": "true"}
@@ -187,7 +187,7 @@ def test_fsdp_trains_evaluates_saves_and_resumes_as_without(tmp_path, tiny_setti
 @pytest.mark.slow
 def test_fsdp_goes_on_with_another_number_of_processes(tmp_path, tiny_settings, tiny_train, zygote):
     """Two processes, then four, which split weights and moments among them; a step keeps its four batches."""
-    changes = {"dropout": 0.0, "eval_strategy": "no", "load_best_model_at_end": False, "logging_steps": 1}
+    changes = QUIET | {"dropout": 0.0, "logging_steps": 1}
     whole = tiny_train(tmp_path / "whole", max_steps=8, gradient_accumulation_steps=4, **changes)
     two = tiny_settings(tmp_path / "part", max_steps=5, gradient_accumulation_steps=2, **changes)
     four = tiny_settings(tmp_path / "part", max_steps=8, resume_from_checkpoint="true", **changes)
@@ -198,7 +198,7 @@ def test_fsdp_goes_on_with_another_number_of_processes(tmp_path, tiny_settings, 
     assert_equal_training(whole, tmp_path / "part")
 
 
-ENDLESS = QUIET | {"num_train_epochs": 100_000}
+ENDLESS = UNSAVED | {"num_train_epochs": 100_000}
 
 
 def assert_ended_by(folder, process):

@@ -1,13 +1,12 @@
 """A process that dies in mid-run: the launcher starts all again, and the run ends as if nothing had happened."""
 
 import pytest
-from small_models import UNSCORED, same_weights
+from small_models import QUIET, same_weights
 from workers import together
 
 from glossa.run_folder import RunFolder
 
-CHANGES = {"max_steps": 9, "logging_steps": 1, "save_steps": 3, "eval_strategy": "no", "load_best_model_at_end": False}
-CHANGES |= UNSCORED
+CHANGES = QUIET | {"max_steps": 9, "logging_steps": 1, "save_steps": 3}
 
 
 @pytest.mark.slow

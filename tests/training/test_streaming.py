@@ -5,7 +5,7 @@ import json
 import pyarrow
 import pyarrow.parquet
 import pytest
-from small_models import same_weights
+from small_models import QUIET, same_weights
 
 from glossa.cli import distill
 from glossa.data.streaming import streams
@@ -41,10 +41,9 @@ def steps(folder):
 
 @pytest.mark.parametrize("stop", [4, 15])  # 4: the end of a pass
 def test_a_stopped_run_ends_like_one_that_was_not(run, tmp_path, stop):
-    quiet = {"eval_strategy": "no", "load_best_model_at_end": False}  # an evaluation more may change the best one
-    whole = run("whole", **quiet)
-    run("part", max_steps=stop, **quiet)
-    part = run("part", resume_from_checkpoint="true", **quiet)
+    whole = run("whole", **QUIET)
+    run("part", max_steps=stop, **QUIET)
+    part = run("part", resume_from_checkpoint="true", **QUIET)
     assert same_weights(whole, part)
     assert steps(part) == steps(whole)
     last = [stream_file(folder / "checkpoint-20", 0) for folder in (whole, part)]
