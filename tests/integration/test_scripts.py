@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from small_models import QUIET
+from small_models import QUIET, command_line
 
 from glossa.cli.translate import Problems, find_problems
 from glossa.errors import GlossaError
@@ -230,7 +230,7 @@ class TestWithAModel:
 
         (tmp_path / "three.tsv").write_text("1\ta k.\tx\n2\tb l.\ty\n")
         chosen = {"source_column": "2", "target_column": "3"}
-        assert sources(tiny_run, *(word for name, value in chosen.items() for word in (f"--{name}", value))) == [
+        assert sources(tiny_run, *command_line(chosen)) == [
             "a k.", "b l."
         ]  # fmt: skip
         shutil.copytree(tiny_run, tmp_path / "run", ignore=shutil.ignore_patterns("checkpoint-*"))

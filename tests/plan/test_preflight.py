@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from published_models import publish
-from small_models import QUIET
+from small_models import QUIET, command_line
 from transformers import BertConfig, MarianConfig, T5Config, WhisperConfig
 from transformers.integrations.integration_utils import INTEGRATION_TO_CALLBACK
 
@@ -160,8 +160,7 @@ def test_families_that_cannot_be_trained_are_refused_by_name(config, problem, re
 )
 def test_settings_that_cannot_apply_to_a_family_are_refused(given, problem, tmp_path, monkeypatch):
     T5Config().save_pretrained(tmp_path)
-    argv = [text for name, value in given.items() for text in (f"--{name}", str(value))]
-    settings = parse_settings(["--init_from", str(tmp_path), "--output_dir", str(tmp_path / "run"), *argv])
+    settings = parse_settings(command_line({"init_from": tmp_path, "output_dir": tmp_path / "run"} | given))
     with pytest.raises(GlossaError, match=problem):
         check_family(settings)
 
