@@ -14,7 +14,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 import pytest
 import torch
-from small_models import ARCHITECTURES, TINY, UNEXPORTED
+from small_models import ARCHITECTURES, RUN, TINY, UNEXPORTED, command_line, write_pairs
 from zygote import EARLY, Zygote
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration
@@ -147,53 +147,44 @@ def architecture(request):
 @pytest.fixture(scope="session")
 def tiny_pairs(tmp_path_factory):
     """A file of 200 artificial pairs: "x y." and "y x!"."""
-    path = tmp_path_factory.mktemp("pairs") / "pairs.tsv"
-    path.write_text("".join(f"{a} {b}.\t{b} {a}!\n" for a in "abcdefghij" for b in "klmnopqrstuvwxyzABCD"))
-    return path
+    return write_pairs(tmp_path_factory.mktemp("pairs") / "pairs.tsv")
 
 
 @pytest.fixture(scope="session")
 def tiny_settings(tiny_pairs):
-    """The command line of a very short run; keyword arguments change or add settings."""
+    """The command line of a very short run; keyword arguments change or add settings, or leave them out (None)."""
 
     def arguments(output_dir, **changes):
-        settings = {
-            "dataset": "files", "data_path": tiny_pairs, "validation_size": 20, "test_size": 20, "vocab_size": 280,
-            "d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32,
-            "batch_tokens": 100, "gradient_accumulation_steps": 1, "num_train_epochs": 2, "warmup_steps": 4,
-            "logging_steps": 3, "num_beams": 1, "max_new_tokens": 6, "eval_strategy": "steps", "eval_steps": 5,
-            "save_strategy": "steps", "save_steps": 5, "report_to": "none", "disable_tqdm": True, "cpu_threads": 1,
-            "bf16": False, "augmentation": "null",
-            "output_dir": output_dir,
-        } | changes  # fmt: skip
-        return [text for name, value in settings.items() for text in (f"--{name}", str(value))]
+        settings = RUN | {"data_path": tiny_pairs, "output_dir": output_dir} | changes
+        return command_line({name: value for name, value in settings.items() if value is not None})
 
     return arguments
 
 
 @pytest.fixture(scope="session")
-def tiny_run(tmp_path_factory, tiny_settings, drawing):
-    """The folder of a finished, very short run."""
+def tiny_train(tiny_settings):
+    """Trains with the settings of `tiny_settings`; returns the folder of the run."""
     from glossa.plan.arguments import parse_settings
     from glossa.training.run import train
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("glossa.plots.draw_curves", drawing)
-        return train(
-            parse_settings(tiny_settings(tmp_path_factory.mktemp("runs") / "tiny", num_beams=2, max_new_tokens=12))
-        )
+    return lambda output_dir, **changes: train(parse_settings(tiny_settings(output_dir, **changes)))
 
 
 @pytest.fixture(scope="session")
-def learned_run(tiny_settings, tmp_path_factory):
-    """A run trained long enough that its translations have words."""
-    from glossa.plan.arguments import parse_settings
-    from glossa.training.run import train
+def tiny_run(tmp_path_factory, tiny_train, drawing):
+    """The folder of a finished, very short run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("glossa.plots.draw_curves", drawing)
+        return tiny_train(tmp_path_factory.mktemp("runs") / "tiny", num_beams=2, max_new_tokens=12)
 
+
+@pytest.fixture(scope="session")
+def learned_run(tiny_train, tmp_path_factory):
+    """A run trained long enough that its translations have words."""
     settings = {"num_train_epochs": 30, "learning_rate": 0.01, "d_model": 32, "encoder_ffn_dim": 64, "num_beams": 2}
     settings |= {"decoder_ffn_dim": 64, "eval_strategy": "no", "save_strategy": "no", "load_best_model_at_end": "no"}
     settings |= {"max_new_tokens": 12}
-    return train(parse_settings(tiny_settings(tmp_path_factory.mktemp("runs") / "learned", **settings)))
+    return tiny_train(tmp_path_factory.mktemp("runs") / "learned", **settings)
 
 
 @pytest.fixture(scope="module")

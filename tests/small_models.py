@@ -1,6 +1,7 @@
 """Architectures and models of a few thousand weights, shared by the tests."""
 
 import torch
+from safetensors.torch import load_file
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration
@@ -18,8 +19,22 @@ TINY = {
     "max_target_positions": 32,
     "dropout": 0.0,
 }
+# A very short run.
+RUN = {
+    "dataset": "files", "validation_size": 20, "test_size": 20, "vocab_size": 280, "d_model": 16, "encoder_layers": 1,
+    "decoder_layers": 1, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32, "batch_tokens": 100, "warmup_steps": 4,
+    "gradient_accumulation_steps": 1, "num_train_epochs": 2, "logging_steps": 3, "num_beams": 1, "max_new_tokens": 6,
+    "eval_strategy": "steps", "eval_steps": 5, "save_strategy": "steps", "save_steps": 5, "report_to": "none",
+    "disable_tqdm": True, "cpu_threads": 1, "bf16": False, "augmentation": "null",
+}  # fmt: skip
 # Settings of runs whose scores nobody reads: the scoring is a third of a very short run.
 UNSCORED = {"max_new_tokens": 2, "max_validation_samples": 2, "max_test_samples": 2}
+# Nor is anything evaluated while they train.
+QUIET = UNSCORED | {"eval_strategy": "no", "load_best_model_at_end": False}
+# A run that starts from a model has its sizes.
+UNSIZED = dict.fromkeys(
+    ("vocab_size", "d_model", "encoder_layers", "decoder_layers", "encoder_ffn_dim", "decoder_ffn_dim")
+)
 ARCHITECTURES = {
     "default": {},
     "published": PUBLISHED_2017,
@@ -60,6 +75,32 @@ SMALL = {
     "max_target_positions": 32,
     "decoder_start_token_id": 2,
 }
+
+
+def command_line(settings):
+    """Settings as words of a command line."""
+    return [word for name, value in settings.items() for word in (f"--{name}", str(value))]
+
+
+def write_pairs(path):
+    """Write a file of 200 artificial pairs: "x y." and "y x!"."""
+    path.write_text("".join(f"{a} {b}.\t{b} {a}!\n" for a in "abcdefghij" for b in "klmnopqrstuvwxyzABCD"))
+    return path
+
+
+def same(left, right, tolerance=1e-10):
+    torch.testing.assert_close(left, right, rtol=tolerance, atol=tolerance)
+
+
+def weights(run):
+    """The weights of a saved model, by name."""
+    return load_file(run / "model.safetensors")
+
+
+def same_weights(run, other):
+    """Whether two saved models have the same weights, bit for bit."""
+    first, second = weights(run), weights(other)
+    return first.keys() == second.keys() and all(weight.equal(second[name]) for name, weight in first.items())
 
 
 def words(rows, prefix="w"):

@@ -9,6 +9,7 @@ import time
 from argparse import Namespace
 
 import pytest
+from small_models import QUIET
 
 from benchmarks import trainings
 from benchmarks.__main__ import main
@@ -96,7 +97,7 @@ main(sys.argv[1:])
 def test_two_trainings_side_by_side(tmp_path, monkeypatch, tiny_pairs, tiny_settings, capsys, zygote):
     """One of them exceeds its limit, and is resumed by the next call."""
     recipe = tmp_path / "tiny.yaml"
-    given = tiny_settings("unused", num_beams=2, eval_strategy="no", load_best_model_at_end=False)
+    given = tiny_settings("unused", num_beams=2, **QUIET)
     pairs = zip(given[::2], given[1::2], strict=True)
     recipe.write_text("".join(f"{name[2:]}: {value}\n" for name, value in pairs if name != "--data_path"))
     rows = {"short": "4", "long": "1000000"}

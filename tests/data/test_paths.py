@@ -7,6 +7,7 @@ import pytest
 from glossa.cli.train import check
 from glossa.data.arguments import DataArguments
 from glossa.data.intake.sources import load_source
+from glossa.data.pairs import load_pairs
 from glossa.data.paths import file_groups
 from glossa.data.texts import load_texts, prepare_texts
 from glossa.errors import GlossaError
@@ -100,3 +101,17 @@ def test_an_empty_file_of_a_folder_is_named(folder):
     (folder / "empty.tsv").touch()
     with pytest.raises(GlossaError, match=r"empty.tsv is empty \(0 bytes\)"):
         file_groups([folder])
+
+
+BAD = ["http://[::1", "http://[::1/x.tsv", "http://host:abc/x.tsv", "http://127.0.0.1:99999/x.tsv", "https://"]
+BAD += ["http:///x.tsv", "http://\x00/x.tsv", "http://a..b/x.tsv"]
+
+
+@pytest.mark.parametrize("setting", ["data_path", "validation_path", "test_path"])
+@pytest.mark.parametrize("url", BAD)
+def test_addresses_that_are_none_are_refused_in_one_line(url, setting, tmp_path):
+    (tmp_path / "pairs.tsv").write_text("a\tb\n" * 9)
+    given = {"data_path": [str(tmp_path / "pairs.tsv")]} | {setting: [url]}
+    with pytest.raises(GlossaError, match=r"^.*is no address: .*$") as error:
+        load_pairs(DataArguments(dataset="files", **given))
+    assert "\n" not in str(error.value)

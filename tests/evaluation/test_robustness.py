@@ -5,6 +5,7 @@ import json
 import pytest
 import sacrebleu
 from datasets import Dataset
+from translating import Characters, Function
 
 from glossa.cli import score
 from glossa.data.augmentation.pair import Pair
@@ -12,7 +13,6 @@ from glossa.errors import GlossaError
 from glossa.evaluation import robustness
 from glossa.evaluation.robustness import CHANGES, measure_robustness, robustness_cells
 from glossa.hub.card import build_card
-from glossa.inference.engines.engine import Engine, Translation
 from glossa.inference.translator import Translator
 from glossa.run_folder import RunFolder
 
@@ -80,37 +80,10 @@ def test_an_item_stands_before_the_last_mark_of_both_sides(name):
             assert row.pair == tuple(f"{side[:-1]} {row.item}{side[-1]}" for side in pair)
 
 
-class Lookup(Engine):
-    """Translates the sources that it knows; it drops a URL, and nothing else."""
-
-    num_beams = 1
-
-    def __init__(self, known):
-        self.known = known
-
-    def translate(self, sources, search):
-        texts = []
-        for ids in sources:
-            text = TOKENIZER.decode(ids, skip_special_tokens=True)
-            texts.append(Translation(self.known.get(text, "unbekannt")))
-        return texts
-
-
-class Characters:
-    """A tokenizer of characters that loses nothing."""
-
-    model_max_length = 10_000
-
-    def __call__(self, texts, verbose=True, **_):
-        one = isinstance(texts, str)
-        ids = [[*map(ord, text)] for text in ([texts] if one else texts)]
-        return {"input_ids": ids[0] if one else ids}
-
-    def decode(self, ids, skip_special_tokens=True):
-        return "".join(map(chr, ids))
-
-
-TOKENIZER = Characters()
+def knowing(known):
+    """A translator of the sources that it knows; it drops a URL, and nothing else."""
+    engine = Function(lambda text: known.get(text, "unbekannt"))
+    return Translator(engine, Characters(), split_sentences=False)
 
 
 def test_the_table_by_hand():
@@ -121,7 +94,7 @@ def test_the_table_by_hand():
     known |= {
         row.pair.source: row.pair.target.replace(row.item, "") for row in CHANGES["with a URL inside"](PAIRS[:4], "en")
     }
-    translator = Translator(Lookup(known), TOKENIZER, split_sentences=False)
+    translator = knowing(known)
     rows = {row["change"]: row for row in measure_robustness(translator, pairs)}
     assert list(rows) == [name for name in CHANGES if name in rows]
     assert rows["as it is"] == {
@@ -146,10 +119,7 @@ def test_scores_are_compared_with_the_untouched_translations_after_the_same_chan
     known = {PAIRS[row].source: PAIRS[row].target for row in (0, 1)}
     known[PAIRS[0].source.removesuffix(".")] = PAIRS[0].target
     pairs = Dataset.from_dict({"source": [p.source for p in PAIRS[:4]], "target": [p.target for p in PAIRS[:4]]})
-    rows = {
-        row["change"]: row
-        for row in measure_robustness(Translator(Lookup(known), TOKENIZER, split_sentences=False), pairs)
-    }
+    rows = {row["change"]: row for row in measure_robustness(knowing(known), pairs)}
     untouched = [*(pair.target for pair in PAIRS[:2]), "unbekannt", "unbekannt"]
     stripped = [pair.target.rstrip(".?") for pair in PAIRS[:4]]
     possible = sacrebleu.corpus_bleu([text.rstrip(".") for text in untouched], [stripped]).score
@@ -162,7 +132,7 @@ def test_scores_are_compared_with_the_untouched_translations_after_the_same_chan
 def test_a_model_without_any_score_is_refused():
     pairs = Dataset.from_dict({"source": ["Good."], "target": ["Gut."]})
     with pytest.raises(GlossaError, match=r"BLEU of the untouched pairs is 0, so no share of it can be kept"):
-        measure_robustness(Translator(Lookup({}), TOKENIZER, split_sentences=False), pairs)
+        measure_robustness(knowing({}), pairs)
 
 
 def test_the_table_is_kept_in_the_run_and_on_the_card(tiny_run, tmp_path, capsys, monkeypatch):

@@ -20,8 +20,6 @@ from glossa.inference.engines.ctranslate2 import load_engine
 from glossa.inference.engines.engine import Search
 from glossa.inference.languages import Languages
 from glossa.inference.translator import Translator
-from glossa.plan.arguments import parse_settings
-from glossa.training.run import train
 
 # What the package needs to translate. Its libraries for sentence boundaries download models; this test replaces them.
 PACKAGES = ["argostranslate==1.11.0", "ctranslate2", "sentencepiece", "packaging", "numpy", "pyyaml"]
@@ -82,12 +80,12 @@ def test_a_package_is_one_folder_with_what_argos_translate_reads(tmp_path, model
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory, tiny_settings):
+def run(tmp_path_factory, tiny_train):
     """A run that has learned to end its translations, as random weights do not."""
     words = {"tokenizer_model": "unigram", "vocab_size": 60, "d_model": 32, "num_train_epochs": 50, "warmup_steps": 30}
     words |= {"source_language": "en", "target_language": "fr", "eval_strategy": "no", "save_strategy": "no"}
     words |= {"load_best_model_at_end": False, "learning_rate": 0.005, "trust_data": True, "encoder_ffn_dim": 64}
-    return train(parse_settings(tiny_settings(tmp_path_factory.mktemp("runs") / "unigram", **words)))
+    return tiny_train(tmp_path_factory.mktemp("runs") / "unigram", **words)
 
 
 @pytest.mark.slow

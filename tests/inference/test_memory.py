@@ -1,13 +1,13 @@
 """Translations of a memory in place of the model's, in lines."""
 
 import pytest
-from translating import Characters, Function
+from translating import Answers, Characters, Function
 
 from glossa.cli.translate import main
 from glossa.documents.formats.opening import Languages
 from glossa.documents.glossary import Glossary
 from glossa.errors import GlossaError
-from glossa.inference.engines.engine import Engine, Search, Translation
+from glossa.inference.engines.engine import Search
 from glossa.inference.options import Checks
 from glossa.inference.search.terms import MISSING, NOT_AS_ASKED, USED, Terms
 from glossa.inference.texts.recall import Recall
@@ -46,13 +46,7 @@ def test_a_memory_is_used_for_texts_and_sentences(text, expected, asked):
 
 
 def test_a_memory_has_one_translation_of_a_text():
-    class Several(Engine):
-        num_beams = 2
-
-        def translate(self, sources, search):
-            return [Translation(text) for _ in sources for text in ("EINS.", "ZWEI.")]
-
-    translator = Translator(Several(), Characters(), Search(2, 2), recall=RECALL)
+    translator = Translator(Answers("EINS.", "ZWEI."), Characters(), Search(2, 2), recall=RECALL)
     assert [each.text for each in translator.translate(["Three."])[0]] == ["Trois.", ""]
     assert [each.text for each in translator.translate(["Four. Three."])[0]] == ["EINS. Trois.", "ZWEI. Trois."]
 
@@ -80,14 +74,8 @@ def test_the_command_uses_a_memory_for_lines(tiny_run, tmp_path):
         assert first == "quite another text" != second
 
 
-class Reading(Function):
-    """An engine that reads matches, and writes what it has read."""
-
-    reads_memory = True
-
-
 def reading(units, **options):
-    engine = Reading(str.upper)
+    engine = Function(str.upper, reads_memory=True)
     recall = Recall([Memory.temporary(units)], **options)
     return engine, Translator(engine, Characters(), checks=Checks("copy"), recall=recall, target_language="de")
 
@@ -173,7 +161,7 @@ def test_a_prefix_and_a_memory():
 
 def test_checks_look_at_the_sentence_alone():
     """The match has other numbers, is longer, and has an address: a good translation of the sentence stays good."""
-    engine = Reading(lambda text: text.split(MEMORY)[0].replace("Send", "Sende"))
+    engine = Function(lambda text: text.split(MEMORY)[0].replace("Send", "Sende"), reads_memory=True)
     units = [("Send 3 big boxes to www.a.org now.", "Sende jetzt 3 große Kisten an www.a.org.")]
     recall = Recall([Memory.temporary(units)], threshold=50)
     ((found,),) = Translator(engine, Characters(), recall=recall).translate(["Send 4 big boxes to Ann now."])
@@ -195,13 +183,9 @@ def test_the_first_of_several_memories_counts():
 
 
 def test_a_second_search_without_the_match_does_not_say_it_was_read():
-    class Implausible(Reading):
-        def translate(self, sources, search):
-            found = super().translate(sources, search)
-            return [Translation("" if MEMORY in text else "Gut so jetzt.") for text in self.asked[-len(found) :]]
-
+    engine = Function(lambda text: "" if MEMORY in text else "Gut so jetzt.", reads_memory=True)
     recall = Recall([Memory.temporary([NEAR])])
-    translator = Translator(Implausible(str), Characters(), checks=Checks(retry_implausible=True), recall=recall)
+    translator = Translator(engine, Characters(), checks=Checks(retry_implausible=True), recall=recall)
     ((found,),) = translator.translate(["Open the bag now."])
     assert found.text == "Gut so jetzt." and not found.matches
 

@@ -2,10 +2,10 @@
 
 import pytest
 from small_models import varied
-from translating import Characters, Function
+from translating import Answers, Characters, Function
 
 from glossa import TranslationPipeline
-from glossa.inference.engines.engine import Engine, Search, Translation
+from glossa.inference.engines.engine import Search
 from glossa.inference.options import Checks
 from glossa.inference.texts.spans import MOVED
 from glossa.inference.texts.tags import Tagged
@@ -37,14 +37,9 @@ def test_a_text_without_spans_is_the_same_everywhere(parts, text):
     assert of_document(translator, text) == line.text
 
 
-class Loses(Engine):
-    """Translates to upper case, and loses what stands in braces."""
-
-    num_beams = 1
-
-    def translate(self, sources, search):
-        texts = ["".join(map(chr, ids)) for ids in sources]
-        return [Translation(" ".join(word.upper() for word in text.split() if word[0] != "{")) for text in texts]
+def loses(text):
+    """A text in upper case without what stands in braces."""
+    return " ".join(word.upper() for word in text.split() if word[0] != "{")
 
 
 @pytest.mark.parametrize(
@@ -59,7 +54,7 @@ class Loses(Engine):
 def test_spans_survive_in_lines_as_in_documents(text, expected):
     """The pipeline has no second search for them: it travels with a model, and does without the package. Nor does it
     keep white space around a text."""
-    translator = Translator(Loses(), Characters(), checks=Checks("copy"))
+    translator = Translator(Function(loses), Characters(), checks=Checks("copy"))
     ((line,),) = translator.translate([text])
     assert line.text == expected == of_document(translator, text)
 
@@ -77,13 +72,8 @@ def test_white_space_around_a_text_stays(text):
 
 
 def test_all_translations_of_a_text_have_its_spans():
-    class Several(Engine):
-        num_beams = 3
-
-        def translate(self, sources, search):
-            return [Translation(text) for _ in sources for text in ("EINS ZWEI", "ZWEI", "")]
-
-    ((first, second, third),) = Translator(Several(), Characters(), Search(3, 3)).translate(["one {x} two"])
+    engine = Answers("EINS ZWEI", "ZWEI", "")
+    ((first, second, third),) = Translator(engine, Characters(), Search(3, 3)).translate(["one {x} two"])
     assert first.text == "EINS {x} ZWEI" and second.text.count("{x}") == 1 and third.text == ""
 
 

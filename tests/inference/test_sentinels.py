@@ -4,11 +4,10 @@ import re
 
 import pytest
 from tokenizers import Tokenizer
-from translating import Characters
+from translating import Characters, Function
 
 from glossa.data.arguments import TokenizerArguments
 from glossa.data.encoding.vocabulary import train_tokenizer, train_tokenizer_pair
-from glossa.inference.engines.engine import Engine, Translation
 from glossa.inference.loading import load_tokenizer
 from glossa.inference.texts.spans import MOVED
 from glossa.inference.texts.tags import Part, take_tags
@@ -68,22 +67,13 @@ def test_what_is_held_is_read_as_sentinels(text, read):
     assert join_segments(segments, [read]) == text
 
 
-class Rule(Engine):
-    """Translates by a function, keeps what it was asked, and has learned sentinels if `learned`."""
-
-    num_beams, lower_capitals, mask_items = 1, True, True
-
-    def __init__(self, function, learned=True):
-        self.function, self.asked, self.keeps_placeholders = function, [], learned
-
-    def translate(self, sources, search):
-        texts = ["".join(map(chr, ids)) for ids in sources]
-        self.asked += texts
-        return [Translation(self.function(text)) for text in texts]
+def rule(function, learned=True):
+    """An engine that has learned sentinels, if `learned`."""
+    return Function(function, lower_capitals=True, mask_items=True, keeps_placeholders=learned)
 
 
 def test_placeholders_are_sentinels_and_come_back_in_another_order():
-    engine = Rule(lambda text: " ".join(reversed(text.split())))
+    engine = rule(lambda text: " ".join(reversed(text.split())))
     (best,) = Translator(engine, Characters()).best(["Copy report.pdf or {a} to /tmp/x now"])
     assert engine.asked == [f"Copy {ONE} or {TWO} to {THREE} now"]
     assert best == "now /tmp/x to {a} or report.pdf Copy"
@@ -108,7 +98,7 @@ def test_a_placeholder_stands_at_a_word_only_if_it_does_in_the_source(source, tr
 
 
 def test_capitals_of_a_sentence_do_not_reach_placeholders():
-    engine = Rule(str.lower)
+    engine = rule(str.lower)
     assert Translator(engine, Characters()).best(["SAVE {Name} AS report.pdf"]) == ["SAVE {Name} AS report.pdf"]
     assert engine.asked == [f"save {ONE} as {TWO}"]
 
@@ -123,17 +113,17 @@ def test_capitals_of_a_sentence_do_not_reach_placeholders():
     ],
 )
 def test_a_translation_without_exactly_its_sentinels_is_made_as_by_other_models(change):
-    engine = Rule(lambda text: change(text) if ONE in text else text)
+    engine = rule(lambda text: change(text) if ONE in text else text)
     texts = ["Put {a} here, v1.2", "Nothing is held"]
     assert Translator(engine, Characters()).best(texts) == texts
     assert sorted(engine.asked) == sorted([f"Put {ONE} here, {TWO}", "Nothing is held", f"Put {MARK} here, v1.2"])
-    other = Rule(str, learned=False)
+    other = rule(str, learned=False)
     Translator(other, Characters()).best(texts)
     assert set(other.asked) == {f"Put {MARK} here, v1.2", "Nothing is held"}
 
 
 def in_a_document(function, text):
-    engine = Rule(function)
+    engine = rule(function)
     translator = Translator(engine, Characters())
     (planned,) = translator.plan([take_tags([Part("text", 0, len(text), text)])])
     translator.translate_segments(planned.sentences)

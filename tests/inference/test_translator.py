@@ -4,6 +4,7 @@ import re
 
 import pytest
 import torch
+from translating import Characters, Function
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration
 from glossa.data.encoding.vocabulary import train_tokenizer
@@ -307,22 +308,9 @@ def test_two_segmentations_of_one_text_are_one_translation(model, tokenizer):
 
 
 def test_numbers_that_were_lost_are_translated_as_marks():
-    class Forgetful(Engine):
-        """Copies its sources, but loses numbers, and in one sentence the mark as well."""
-
-        num_beams, mask_items = 1, True
-
-        def translate(self, sources, search):
-            texts = ["".join(map(chr, ids)) for ids in sources]
-            return [Translation(re.sub(f"[0-9]+|{MARK}(?= lost)", "", text)) for text in texts]
-
-    class Characters:
-        model_max_length = 1000
-
-        def __call__(self, texts, verbose=True):
-            return {"input_ids": [[*map(ord, text)] for text in texts]}
-
+    # It loses numbers, and in one sentence the mark as well.
+    engine = Function(lambda text: re.sub(f"[0-9]+|{MARK}(?= lost)", "", text), mask_items=True)
     texts = ["We saw 250 dogs.", "We saw dogs.", "In 1999 we saw 250 and me@a.org.", "We saw 250 lost dogs."]
-    found = Translator(Forgetful(), Characters()).best(texts)
+    found = Translator(engine, Characters()).best(texts)
     assert found[:3] == texts[:3]
     assert found[3] == "We saw  lost dogs 250."

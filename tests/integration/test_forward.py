@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from small_models import same
 from transformers.cache_utils import DynamicCache, EncoderDecoderCache
 from transformers.modeling_outputs import BaseModelOutput, Seq2SeqLMOutput
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
@@ -11,10 +12,6 @@ MASK = (SOURCE != 0).long()
 TARGET = torch.tensor([[0, 0, 2, 20, 21], [2, 30, 31, 32, 33]])  # padded on the left, like prefixes
 TARGET_MASK = torch.tensor([[0, 0, 1, 1, 1], [1, 1, 1, 1, 1]])
 LABELS = torch.tensor([[20, 21, 1, -100, -100], [30, 31, 32, 33, 1]])
-
-
-def same(left, right, tolerance=1e-10):
-    torch.testing.assert_close(left, right, rtol=tolerance, atol=tolerance)
 
 
 def real(logits):

@@ -6,6 +6,7 @@ import pytest
 import torch
 from accelerate import init_empty_weights
 from safetensors.torch import load_file
+from small_models import same
 from transformers import AutoConfig, AutoModel, AutoModelForSeq2SeqLM
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration, GlossaModel
@@ -40,10 +41,6 @@ STORED = {
 @torch.no_grad()
 def logits_of(model):
     return model(SOURCE, decoder_input_ids=TARGET).logits
-
-
-def same(left, right):
-    torch.testing.assert_close(left, right, rtol=1e-10, atol=1e-10)
 
 
 def stored_in(folder):

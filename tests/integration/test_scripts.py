@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from small_models import QUIET, command_line
 
 from glossa.cli.translate import Problems, find_problems
 from glossa.errors import GlossaError
@@ -105,7 +106,7 @@ def test_debug_shows_the_traceback(call, tmp_path):
 @pytest.mark.slow
 def test_a_full_disk_while_saving_a_run(tmp_path, tiny_settings):
     """The shell limits files to 200 kB; the weights of this model are larger."""
-    arguments = tiny_settings(tmp_path / "run", d_model=64, eval_strategy="no", load_best_model_at_end=False)
+    arguments = tiny_settings(tmp_path / "run", d_model=64, **QUIET)
     program = [sys.executable, str(SCRIPTS / "train.py"), *arguments]
     limited = ["bash", "-c", 'ulimit -f 200 && exec "$@"', "bash", *program]
     result = subprocess.run(limited, capture_output=True, text=True, timeout=300)
@@ -229,7 +230,7 @@ class TestWithAModel:
 
         (tmp_path / "three.tsv").write_text("1\ta k.\tx\n2\tb l.\ty\n")
         chosen = {"source_column": "2", "target_column": "3"}
-        assert sources(tiny_run, *(word for name, value in chosen.items() for word in (f"--{name}", value))) == [
+        assert sources(tiny_run, *command_line(chosen)) == [
             "a k.", "b l."
         ]  # fmt: skip
         shutil.copytree(tiny_run, tmp_path / "run", ignore=shutil.ignore_patterns("checkpoint-*"))

@@ -6,6 +6,7 @@ import time
 from functools import partial
 
 import pytest
+from small_models import write_pairs
 
 from glossa.cli import score
 from glossa.cli.translate import main
@@ -79,8 +80,8 @@ def test_a_lost_node_loses_nothing(tmp_path, nodes):
 
 @pytest.mark.slow
 def test_prepared_files_are_those_of_this_machine(tmp_path, nodes):
-    path = tmp_path / "a.tsv"
-    path.write_text("".join(f"{a} {b}.\t{b} {a}!\n" for a in "abcdefghij" for b in "klmnopqrstuvwxyzABCD") * 2)
+    path = write_pairs(tmp_path / "a.tsv")
+    path.write_text(path.read_text() * 2)
     arguments = DataArguments(data_path=[str(path)], filters={"near_duplicates": True})
 
     with pytest.MonkeyPatch.context() as patch:

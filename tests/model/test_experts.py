@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from small_models import same
 from torch import nn
 from transformers import MixtralConfig, SwitchTransformersConfig
 from transformers.models.mixtral.modeling_mixtral import MixtralSparseMoeBlock, load_balancing_loss_func
@@ -14,10 +15,6 @@ SOURCE = torch.tensor([[9, 8, 7, 6, 5, 1], [11, 12, 13, 1, 0, 0]])
 MASK = (SOURCE != 0).long()
 LABELS = torch.tensor([[20, 21, 22, 23, 1], [30, 31, 1, -100, -100]])
 EXPERTS = {"num_local_experts": 4}
-
-
-def same(left, right, tolerance=1e-10):
-    torch.testing.assert_close(left, right, rtol=tolerance, atol=tolerance)
 
 
 def block(**settings):

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from small_models import same
 from transformers import DeepseekV2Config
 from transformers.models.deepseek_v2.modeling_deepseek_v2 import DeepseekV2Attention, DeepseekV2RotaryEmbedding
 
@@ -23,10 +24,6 @@ KINDS = {
     "heads of each side": LATENT | {"decoder_attention_heads": 2, "head_dim": 8},
     "not latent, rotary cross-attention": {"rotary_cross_attention": True},
 }
-
-
-def same(left, right, tolerance=1e-10):
-    torch.testing.assert_close(left, right, rtol=tolerance, atol=tolerance)
 
 
 def interleaved(weight, heads, plain, turned):

@@ -2,6 +2,7 @@ import math
 
 import pytest
 import torch
+from small_models import same
 from transformers.cache_utils import DynamicCache, EncoderDecoderCache
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration, GlossaModel
@@ -10,10 +11,6 @@ from glossa.modeling_glossa import shift_tokens_right
 
 SOURCE = torch.tensor([[9, 8, 7, 6, 5, 1], [11, 12, 13, 14, 15, 16]])
 TARGET = torch.tensor([[2, 20, 21, 22, 23], [2, 30, 31, 32, 33]])
-
-
-def same(left, right, tolerance=1e-10):
-    torch.testing.assert_close(left, right, rtol=tolerance, atol=tolerance)
 
 
 def padded(source, amount, side):

@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from small_models import same
 from torch import nn
 
 from glossa import GlossaForConditionalGeneration, GlossaModel
@@ -14,10 +15,6 @@ LABELS = torch.tensor([[20, 21, 22, 23, 1], [30, 31, 1, -100, -100]])
 
 def logits_of(model):
     return model(SOURCE, labels=LABELS).logits
-
-
-def same(left, right):
-    torch.testing.assert_close(left, right, rtol=1e-10, atol=1e-10)
 
 
 def build(config):

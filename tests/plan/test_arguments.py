@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 import yaml
+from small_models import command_line
 from transformers import get_scheduler
 
 from glossa import GlossaConfig
@@ -45,8 +46,7 @@ def test_null_reports_nowhere(tmp_path):
 
 def rates(arguments, steps, *recipe):
     """The learning rate of each optimizer step, from the schedule that the Trainer creates for the settings."""
-    given = [text for name, value in arguments.items() for text in (f"--{name}", str(value))]
-    training = parse_settings([*recipe, *given]).training
+    training = parse_settings([*recipe, *command_line(arguments)]).training
     optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=training.learning_rate)
     schedule = get_scheduler(
         training.lr_scheduler_type,

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from small_models import QUIET
 
 from glossa.plan import precision, processes
 from glossa.plan.arguments import Origin, parse_settings
@@ -100,9 +101,7 @@ def rows_of(count):
 @pytest.mark.parametrize("faster", [True, False])
 def test_a_trial_chooses_and_a_resumed_run_keeps_it(tmp_path, tiny_settings, monkeypatch, cpu, caplog, faster):
     cpu(FAST)
-    changes = {"max_steps": 3, "save_steps": 2, "eval_strategy": "no", "load_best_model_at_end": False}
-    argv = tiny_settings(tmp_path / "run", **changes)
-    del argv[(where := argv.index("--bf16")) : where + 2]
+    argv = tiny_settings(tmp_path / "run", bf16=None, max_steps=3, save_steps=2, **QUIET)
     tried = []
 
     def choose(steps, threads):

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from published_models import publish
+from small_models import QUIET, command_line
 from transformers import BertConfig, MarianConfig, T5Config, WhisperConfig
 from transformers.integrations.integration_utils import INTEGRATION_TO_CALLBACK
 
@@ -15,13 +16,12 @@ from glossa.plan.arguments import parse_settings
 from glossa.plan.preflight import check_before_data
 from glossa.plan.start import check_family, load_start
 from glossa.training import inputs as training_inputs
-from glossa.training.run import train
 
 WORDS = ["a b c d e f g h i j k l m n o p q r s t u v w x y z"] * 9
 
 
 @pytest.fixture
-def refused(tmp_path, tiny_settings, monkeypatch):
+def refused(tmp_path, tiny_train, monkeypatch):
     """The message that refuses these settings, before any data is read."""
     monkeypatch.setattr(training_inputs, "prepare_pairs", lambda *_: pytest.fail("data was read"))
     for name in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"):
@@ -31,7 +31,7 @@ def refused(tmp_path, tiny_settings, monkeypatch):
 
     def message(**changes):
         with pytest.raises(GlossaError) as error:
-            train(parse_settings(tiny_settings(tmp_path / "run", **changes)))
+            tiny_train(tmp_path / "run", **changes)
         assert not (tmp_path / "run").exists()
         return str(error.value)
 
@@ -118,9 +118,8 @@ def test_a_folder_in_the_place_of_a_file(tmp_path, tiny_settings):
         check_before_data(parse_settings(tiny_settings(tmp_path / "run")))
 
 
-def test_greedy_decoding_with_a_length_penalty_can_be_saved(tmp_path, tiny_settings):
-    changes = {"num_beams": 1, "length_penalty": 0.6, "max_steps": 2, "eval_strategy": "no", "save_steps": 1}
-    folder = train(parse_settings(tiny_settings(tmp_path / "run", load_best_model_at_end=False, **changes)))
+def test_greedy_decoding_with_a_length_penalty_can_be_saved(tmp_path, tiny_train):
+    folder = tiny_train(tmp_path / "run", num_beams=1, length_penalty=0.6, max_steps=2, save_steps=1, **QUIET)
     assert (folder / "generation_config.json").is_file()
 
 
@@ -131,10 +130,9 @@ def test_a_model_of_other_languages(refused, tiny_run, tmp_path, monkeypatch):
     assert "which translates from en to fr; the data are en to de" in message
 
 
-def test_a_model_of_other_languages_that_is_meant_so(tiny_run, tiny_settings, tmp_path, caplog):
+def test_a_model_of_other_languages_that_is_meant_so(tiny_run, tiny_train, tmp_path, caplog):
     changes = {"init_from": tiny_run, "target_language": "de", "trust_data": True, "max_steps": 1}
-    changes |= {"eval_strategy": "no", "load_best_model_at_end": False}
-    train(parse_settings(tiny_settings(tmp_path / "run", **changes)))
+    tiny_train(tmp_path / "run", **QUIET | changes)
     assert "which translates from en to fr; the data are en to de" in caplog.text
 
 
@@ -162,8 +160,7 @@ def test_families_that_cannot_be_trained_are_refused_by_name(config, problem, re
 )
 def test_settings_that_cannot_apply_to_a_family_are_refused(given, problem, tmp_path, monkeypatch):
     T5Config().save_pretrained(tmp_path)
-    argv = [text for name, value in given.items() for text in (f"--{name}", str(value))]
-    settings = parse_settings(["--init_from", str(tmp_path), "--output_dir", str(tmp_path / "run"), *argv])
+    settings = parse_settings(command_line({"init_from": tmp_path, "output_dir": tmp_path / "run"} | given))
     with pytest.raises(GlossaError, match=problem):
         check_family(settings)
 

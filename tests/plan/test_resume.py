@@ -7,8 +7,7 @@ from shutil import rmtree
 
 import pytest
 from datasets import Dataset, DatasetDict
-from safetensors.torch import load_file
-from small_models import UNSCORED
+from small_models import QUIET, UNSCORED, same_weights, weights
 
 from glossa.data.pairs import fingerprints
 from glossa.errors import GlossaError
@@ -18,17 +17,17 @@ from glossa.run_folder import RunFolder, find_damage, without_secrets
 from glossa.training import run as training_run
 from glossa.training.run import train
 
-QUICK = UNSCORED | {"eval_strategy": "no", "load_best_model_at_end": False, "save_steps": 2, "logging_steps": 1}
+QUICK = QUIET | {"save_steps": 2, "logging_steps": 1}
 
 
 @pytest.fixture(scope="module")
-def four_steps(tmp_path_factory, tiny_settings):
+def four_steps(tmp_path_factory, tiny_train):
     """The folder of a run of four steps, for copies."""
-    return train(parse_settings(tiny_settings(tmp_path_factory.mktemp("four") / "run", max_steps=4, **QUICK)))
+    return tiny_train(tmp_path_factory.mktemp("four") / "run", max_steps=4, **QUICK)
 
 
 @pytest.fixture
-def resume(tmp_path, tiny_settings, tiny_pairs, four_steps):
+def resume(tmp_path, tiny_train, tiny_pairs, four_steps):
     """A copy of a run of four steps, which a call continues with other settings."""
     data = tmp_path / "data.tsv"
     data.write_text(tiny_pairs.read_text())
@@ -37,7 +36,7 @@ def resume(tmp_path, tiny_settings, tiny_pairs, four_steps):
 
     def again(**changes):
         changes = {"max_steps": 6, "resume_from_checkpoint": "true"} | arguments | changes
-        return train(parse_settings(tiny_settings(tmp_path / "run", **changes)))
+        return tiny_train(tmp_path / "run", **changes)
 
     return again
 
@@ -151,22 +150,21 @@ def test_true_starts_continues_and_ends(tmp_path, tiny_settings, monkeypatch):
     monkeypatch.undo()
     train(parse_settings(longer))
     assert run.metrics["steps"] == 7
-    last, kept = (load_file(folder / "model.safetensors") for folder in (run.path / "checkpoint-7", run.path))
-    assert all(kept[name].equal(last[name]) for name in last)
+    assert same_weights(run.path / "checkpoint-7", run.path)
 
 
-def test_a_finished_model_without_checkpoints_is_not_overwritten(tmp_path, tiny_settings):
-    weights = tmp_path / "run" / "model.safetensors"
-    weights.parent.mkdir()
-    weights.write_bytes(b"precious")
+def test_a_finished_model_without_checkpoints_is_not_overwritten(tmp_path, tiny_train):
+    model = tmp_path / "run" / "model.safetensors"
+    model.parent.mkdir()
+    model.write_bytes(b"precious")
     with pytest.raises(GlossaError, match="holds a finished model and no checkpoint"):
-        train(parse_settings(tiny_settings(tmp_path / "run", resume_from_checkpoint="true")))
-    assert weights.read_bytes() == b"precious"
+        tiny_train(tmp_path / "run", resume_from_checkpoint="true")
+    assert model.read_bytes() == b"precious"
 
 
-def test_a_folder_that_is_missing_is_named(tmp_path, tiny_settings):
+def test_a_folder_that_is_missing_is_named(tmp_path, tiny_train):
     with pytest.raises(GlossaError, match="'nowhere', which is no folder"):
-        train(parse_settings(tiny_settings(tmp_path / "run", resume_from_checkpoint="nowhere")))
+        tiny_train(tmp_path / "run", resume_from_checkpoint="nowhere")
 
 
 def test_fingerprints_depend_on_every_text_and_their_order():
@@ -221,19 +219,19 @@ def test_a_run_that_lost_its_weights_or_is_asked_for_an_average_is_not_finished(
     with caplog.at_level("INFO"):
         resume()
     assert "there is nothing to resume" in caplog.text
-    weights = load_file(run.path / "model.safetensors")
+    whole = weights(run.path)
     (run.path / "model.safetensors").unlink()
-    again = load_file(resume() / "model.safetensors")
-    assert all((again[name] == weight).all() for name, weight in weights.items())
-    averaged = load_file(resume(average_checkpoints=2, save_total_limit=3) / "model.safetensors")
-    assert any((averaged[name] != weight).any() for name, weight in weights.items())
+    again = weights(resume())
+    assert all(again[name].equal(weight) for name, weight in whole.items())
+    averaged = weights(resume(average_checkpoints=2, save_total_limit=3))
+    assert any(not averaged[name].equal(weight) for name, weight in whole.items())
     assert run.recipe["average_checkpoints"] == 2
 
 
-def test_the_mean_loss_of_a_resumed_run_is_that_of_all_steps(tmp_path, tiny_settings):
-    quiet = {"eval_strategy": "no", "load_best_model_at_end": False, "logging_steps": 1, "save_steps": 3}
-    whole = RunFolder(train(parse_settings(tiny_settings(tmp_path / "whole", max_steps=6, **quiet))))
-    train(parse_settings(tiny_settings(tmp_path / "part", max_steps=3, **quiet)))
+def test_the_mean_loss_of_a_resumed_run_is_that_of_all_steps(tmp_path, tiny_settings, tiny_train):
+    quiet = QUIET | {"logging_steps": 1, "save_steps": 3}
+    whole = RunFolder(tiny_train(tmp_path / "whole", max_steps=6, **quiet))
+    tiny_train(tmp_path / "part", max_steps=3, **quiet)
     settings = tiny_settings(tmp_path / "part", max_steps=6, resume_from_checkpoint="true", **quiet)
     part = RunFolder(train(parse_settings(settings)))
     losses = [entry["loss"] for entry in part.history if "loss" in entry]
@@ -251,7 +249,7 @@ def test_a_run_without_a_usable_checkpoint_says_so(resume, tmp_path):
 
 def test_a_run_that_was_killed_while_it_saved_its_first_checkpoint_starts_again(resume, tmp_path, caplog):
     run = RunFolder(tmp_path / "run")
-    whole = load_file(resume() / "model.safetensors")
+    whole = weights(resume())
     for file in run.path.glob("*.*"):
         if file.name != "recipe.yaml":
             file.unlink()
@@ -259,9 +257,9 @@ def test_a_run_that_was_killed_while_it_saved_its_first_checkpoint_starts_again(
     for checkpoint in others:
         rmtree(checkpoint)
     cut(first / "trainer_state.json")
-    again = load_file(resume() / "model.safetensors")
+    again = weights(resume())
     assert f"{first}, the only checkpoint, was not written to its end. The run starts again." in caplog.text
-    assert all((again[name] == weight).all() for name, weight in whole.items())
+    assert all(again[name].equal(weight) for name, weight in whole.items())
     assert find_damage(run.checkpoints()[-1]) == ""
 
 
@@ -281,11 +279,11 @@ def evaluations(run):
     return [entry["step"] for entry in RunFolder(run).history if "eval_bleu" in entry]
 
 
-def test_the_patience_goes_on(tmp_path, tiny_settings):
+def test_the_patience_goes_on(tmp_path, tiny_settings, tiny_train):
     patient = HOPELESS | {"early_stopping_patience": 3}
-    whole = train(parse_settings(tiny_settings(tmp_path / "whole", max_steps=10, **patient)))
+    whole = tiny_train(tmp_path / "whole", max_steps=10, **patient)
     assert evaluations(whole) == [1, 2, 3, 4]
-    train(parse_settings(tiny_settings(tmp_path / "part", max_steps=3, **patient)))
+    tiny_train(tmp_path / "part", max_steps=3, **patient)
     settings = tiny_settings(tmp_path / "part", max_steps=10, resume_from_checkpoint="true", **patient)
     assert evaluations(train(parse_settings(settings))) == [1, 2, 3, 4]
 
@@ -300,14 +298,12 @@ def test_a_damaged_checkpoint_is_replaced_as_a_whole(tmp_path, tiny_settings, fo
     (last / "old.bin").touch()
     (run.path / "metrics.json").unlink()
     again = tiny_settings(tmp_path / "run", max_steps=4, resume_from_checkpoint="true", **QUICK)
-    found = load_file(train(parse_settings(again)) / "model.safetensors")
-    for name, weight in load_file(four_steps / "model.safetensors").items():
-        assert found[name].equal(weight)
+    assert same_weights(train(parse_settings(again)), four_steps)
     assert (last / "tokenizer.json").is_file() and not (last / "old.bin").exists()
 
 
-def test_patience_can_be_added_and_changed(tmp_path, tiny_settings):
-    train(parse_settings(tiny_settings(tmp_path / "run", max_steps=2, **HOPELESS)))
+def test_patience_can_be_added_and_changed(tmp_path, tiny_settings, tiny_train):
+    tiny_train(tmp_path / "run", max_steps=2, **HOPELESS)
     again = {"resume_from_checkpoint": "true"} | HOPELESS
     settings = tiny_settings(tmp_path / "run", max_steps=4, early_stopping_patience=5, **again)
     assert evaluations(train(parse_settings(settings))) == [1, 2, 3, 4]
@@ -317,8 +313,8 @@ def test_patience_can_be_added_and_changed(tmp_path, tiny_settings):
 
 
 @pytest.mark.parametrize("steps", [2, 3], ids=["no step left", "a step left"])
-def test_time_and_energy_before_the_checkpoint_count(tmp_path, tiny_settings, steps):
-    run = RunFolder(train(parse_settings(tiny_settings(tmp_path / "run", max_steps=2, **HOPELESS))))
+def test_time_and_energy_before_the_checkpoint_count(tmp_path, tiny_settings, tiny_train, steps):
+    run = RunFolder(tiny_train(tmp_path / "run", max_steps=2, **HOPELESS))
     state = run.checkpoints()[-1] / "trainer_state.json"
     saved = json.loads(state.read_text())
     assert (
@@ -335,8 +331,8 @@ def test_time_and_energy_before_the_checkpoint_count(tmp_path, tiny_settings, st
     assert metrics.get("energy_kwh", 1) >= 1  # absent on machines without counters
 
 
-def test_a_checkpoint_of_an_older_version_knows_no_time(tmp_path, tiny_settings):
-    run = RunFolder(train(parse_settings(tiny_settings(tmp_path / "run", max_steps=2, **HOPELESS))))
+def test_a_checkpoint_of_an_older_version_knows_no_time(tmp_path, tiny_settings, tiny_train):
+    run = RunFolder(tiny_train(tmp_path / "run", max_steps=2, **HOPELESS))
     for checkpoint in run.checkpoints():
         state = json.loads((checkpoint / "trainer_state.json").read_text())
         del state["stateful_callbacks"]["TrainingTime"], state["stateful_callbacks"]["EnergyMeter"]

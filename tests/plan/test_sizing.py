@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 import yaml
+from small_models import command_line
 from transformers import MarianConfig
 
 from glossa import GlossaConfig
@@ -162,11 +163,8 @@ def test_what_is_given_stays_and_what_belongs_to_it_too():
 
 def test_the_choice_is_logged_as_options_that_give_the_same(caplog, tmp_path, tiny_settings):
     """Also for a text with fewer tokens than the size for its number of pairs has."""
-    named = ("--vocab_size", "--warmup_steps", "--eval_strategy", "--eval_steps", "--save_strategy", "--save_steps")
-    given = tiny_settings(tmp_path / "run", max_steps=2, trust_data=True)
-    for name in named:
-        place = given.index(name)
-        given = given[:place] + given[place + 2 :]
+    chosen = ("vocab_size", "warmup_steps", "eval_strategy", "eval_steps", "save_strategy", "save_steps")
+    given = tiny_settings(tmp_path / "run", max_steps=2, trust_data=True, **dict.fromkeys(chosen))
     with caplog.at_level(logging.INFO):
         first = RunFolder(train(parse_settings(given))).recipe
     (line,) = [record.getMessage() for record in caplog.records if "Chosen" in record.getMessage()]
@@ -309,9 +307,7 @@ def test_a_resumed_recipe_keeps_its_passes(tmp_path, caplog, hours, warned):
 
 def test_a_vocabulary_that_alone_is_chosen_may_be_smaller(caplog):
     named = {"d_model": 64, "dropout": 0.1, "num_train_epochs": 2, "learning_rate": 1e-3, "eval_strategy": "no"}
-    argv = [word for name, value in named.items() for word in (f"--{name}", str(value))]
-    argv += ["--save_strategy", "no"]
-    settings = chosen(70, *argv)
+    settings = chosen(70, *command_line(named | {"save_strategy": "no"}))
     assert {name for name, origin in settings.origins.items() if origin.kind == "chosen"} == {"vocab_size"}
     settings = sizing.settle_vocabulary(settings, range(300))
     with caplog.at_level(logging.INFO):

@@ -6,6 +6,7 @@ from shutil import copytree, rmtree
 
 import pytest
 import torch
+from small_models import QUIET
 from tokenizers import Tokenizer, models
 from torch import nn
 from transformers import PreTrainedTokenizerFast
@@ -18,7 +19,7 @@ from glossa.plan.arguments import parse_settings
 from glossa.plan.start import adopt_start, load_start, reused_tokenizer
 from glossa.training.run import train
 
-FEW = {"max_steps": 1, "eval_strategy": "no", "save_strategy": "no", "load_best_model_at_end": False, "num_beams": 1}
+FEW = QUIET | {"max_steps": 1, "save_strategy": "no"}
 PLAIN = {"vocab_size": 8000}  # the default, instead of that of the fixture
 LETTERS = len("abcdefghijklmnopqrstuvwxyzABCD .!")
 
@@ -152,14 +153,14 @@ def test_dropout_that_is_not_named_stays_that_of_the_start(tiny_run, tmp_path, c
     assert load_start(again).config.dropout == 0.45
 
 
-def test_a_finished_run_needs_its_start_no_more(tiny_run, tiny_settings, tmp_path, caplog):
+def test_a_finished_run_needs_its_start_no_more(tiny_run, tiny_train, tmp_path, caplog):
     start = tmp_path / "start"
     copytree(tiny_run, start)
-    given = {"init_from": start, "d_model": 64, "max_steps": 2, "eval_strategy": "no", "load_best_model_at_end": False}
-    run = train(parse_settings(tiny_settings(tmp_path / "run", **given)))
+    given = QUIET | {"init_from": start, "d_model": 64, "max_steps": 2}
+    run = tiny_train(tmp_path / "run", **given)
     rmtree(start)
     caplog.set_level("INFO")
-    assert train(parse_settings(tiny_settings(run, **given, resume_from_checkpoint="true"))) == run
+    assert tiny_train(run, **given, resume_from_checkpoint="true") == run
     assert f"{run} is finished; there is nothing to resume." in caplog.text
     with pytest.raises(GlossaError, match=r"seed was .* and is 5"):
-        train(parse_settings(tiny_settings(run, **given, resume_from_checkpoint="true", seed=5)))
+        tiny_train(run, **given, resume_from_checkpoint="true", seed=5)

@@ -17,6 +17,7 @@ from pathlib import Path
 import torch
 import yaml
 from safetensors.torch import load_file
+from small_models import RUN, command_line, write_pairs
 
 from glossa.cli.train import check
 from glossa.errors import GlossaError
@@ -30,14 +31,8 @@ from glossa.plots import draw_curves
 from glossa.run_folder import RunFolder
 from glossa.training.run import train
 
-SETTINGS = {
-    "dataset": "files", "validation_size": 4, "test_size": 4, "vocab_size": 280, "d_model": 16, "encoder_layers": 1,
-    "decoder_layers": 1, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32, "batch_tokens": 100, "warmup_steps": 4,
-    "gradient_accumulation_steps": 1, "num_train_epochs": 2, "save_strategy": "steps", "save_steps": 2,
-    "eval_strategy": "steps", "eval_steps": 2, "logging_steps": 1, "num_beams": 1, "max_new_tokens": 8,
-    "report_to": "none", "disable_tqdm": True, "cpu_threads": 1, "bf16": False, "use_cpu": True, "eval_samples": 0,
-    "learning_rate": 1e-3, "dropout": 0.1,
-}  # fmt: skip
+SETTINGS = RUN | {"validation_size": 4, "test_size": 4, "save_steps": 2, "eval_steps": 2, "logging_steps": 1}
+SETTINGS |= {"use_cpu": True, "eval_samples": 0, "learning_rate": 1e-3, "dropout": 0.1}
 STRANGE = [
     "", "null", "nan", "inf", "-inf", "-1", "0", "1e308", "1e-400", "99999999999999999999", "true", "no", "abc", "[]",
     "{}", "[1, [2]]", "{a: b}", "\x00", "é" * 300, "../..", "/dev/null", "http://[::1", "http://host:abc/x.tsv",
@@ -78,12 +73,11 @@ def torture(count: int, seed: int) -> dict:
 
 
 def _arguments(**changes) -> list[str]:
-    return [word for name, value in (SETTINGS | changes).items() for word in (f"--{name}", str(value))]
+    return command_line(SETTINGS | changes)
 
 
 def _run(place: Path) -> Path:
-    pairs = place / "pairs.tsv"
-    pairs.write_text("".join(f"{a} {b}.\t{b} {a}!\n" for a in "abcdefghij" for b in "klmnopqrstuvwxyzABCD"))
+    pairs = write_pairs(place / "pairs.tsv")
     with contextlib.redirect_stdout(io.StringIO()):
         return train(parse_settings(_arguments(data_path=pairs, max_steps=6, output_dir=place / "run")))
 
@@ -106,7 +100,7 @@ def _recipe(place: Path, order: random.Random) -> tuple[str, Callable[[], None]]
     as_flags = order.random() < 0.5
     written = base if as_flags else base | values
     file.write_text(yaml.safe_dump(written, allow_unicode=True), encoding="utf-8")
-    flags = [word for name, value in values.items() for word in (f"--{name}", value)] if as_flags else []
+    flags = command_line(values) if as_flags else []
 
     def trial() -> None:
         given = catalog.parse([str(file), *flags])

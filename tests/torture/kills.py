@@ -18,17 +18,16 @@ from pathlib import Path
 
 import torch
 from safetensors.torch import load_file
+from small_models import RUN, command_line, write_pairs
 
 from glossa.plan.arguments import parse_settings
 from glossa.run_folder import CHECKPOINT_STATE
 from glossa.training.run import train
 
-SETTINGS = {
-    "dataset": "files", "validation_size": 20, "test_size": 20, "vocab_size": 280, "d_model": 32, "encoder_layers": 2,
-    "decoder_layers": 2, "encoder_ffn_dim": 64, "decoder_ffn_dim": 64, "batch_tokens": 60, "warmup_steps": 4,
-    "max_steps": 24, "save_strategy": "steps", "save_steps": 4, "eval_strategy": "steps", "eval_steps": 4,
-    "logging_steps": 5, "num_beams": 2, "max_new_tokens": 4, "max_validation_samples": 4, "max_test_samples": 4,
-    "report_to": "none", "disable_tqdm": True, "cpu_threads": 1, "bf16": False, "resume_from_checkpoint": "true",
+SETTINGS = RUN | {
+    "d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "encoder_ffn_dim": 64, "decoder_ffn_dim": 64,
+    "batch_tokens": 60, "max_steps": 24, "save_steps": 4, "eval_steps": 4, "logging_steps": 5, "num_beams": 2,
+    "max_new_tokens": 4, "max_validation_samples": 4, "max_test_samples": 4, "resume_from_checkpoint": "true",
     "use_cpu": True, "dropout": 0.2, "save_total_limit": 6,
 }  # fmt: skip
 # The first three are in the test suite.
@@ -57,9 +56,7 @@ def torture(count: int, seed: int) -> dict:
 
 def _torture(folder: Path, changes: dict, processes: int, kills: int, order: random.Random, figures: dict) -> None:
     folder.mkdir()
-    pairs = folder / "pairs.tsv"
-    pairs.write_text("".join(f"{a} {b}.\t{b} {a}!\n" for a in "abcdefghij" for b in "klmnopqrstuvwxyzABCD"))
-    settings = SETTINGS | {"data_path": pairs} | changes
+    settings = SETTINGS | {"data_path": write_pairs(folder / "pairs.tsv")} | changes
     started = time.monotonic()
     reference = _finish(folder / "reference", settings, processes)
     duration = time.monotonic() - started
@@ -112,14 +109,13 @@ def _is_writing(run: Path) -> bool:
 
 
 def _start(run: Path, settings: dict, processes: int) -> Iterator[int]:
-    arguments = [text for name, value in settings.items() for text in (f"--{name}", str(value))]
     with closing(socket.socket()) as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     for rank in range(processes):
         pid = os.fork()
         if not pid:
-            _run([*arguments, "--output_dir", str(run)], rank, processes, port)
+            _run(command_line(settings | {"output_dir": run}), rank, processes, port)
         yield pid
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from peft import PeftModel
 from safetensors.torch import load_file, save_file
-from small_models import UNSCORED
+from small_models import QUIET, same_weights, weights
 
 from glossa.errors import GlossaError
 from glossa.inference.loading import load_model
@@ -23,15 +23,10 @@ SOURCE, TARGET = torch.tensor([[5, 6, 7, 1]]), torch.tensor([[2, 8, 9]])
 @pytest.fixture
 def settings(tiny_run, tiny_settings):
     def parse(output_dir, **changes):
-        common = {"init_from": tiny_run, "lora_rank": 2, "eval_strategy": "no", "load_best_model_at_end": False}
-        common |= UNSCORED | {"learning_rate": 0.05, "save_steps": 3}
+        common = QUIET | {"init_from": tiny_run, "lora_rank": 2, "learning_rate": 0.05, "save_steps": 3}
         return parse_settings(tiny_settings(output_dir, **common | changes))
 
     return parse
-
-
-def weights(folder):
-    return load_file(folder / "model.safetensors")
 
 
 def logits(model):
@@ -53,9 +48,7 @@ def test_only_the_layers_change_and_the_adapter_is_saved_too(tmp_path, tiny_run,
 
 def test_a_checkpoint_is_a_usable_model(tmp_path, settings):
     run = train(settings(tmp_path / "run", max_steps=3))
-    first, last = weights(run / "checkpoint-3"), weights(run)
-    for name, weight in last.items():
-        torch.testing.assert_close(first[name], weight)
+    torch.testing.assert_close(weights(run / "checkpoint-3"), weights(run))
 
 
 def test_the_best_checkpoint_is_loaded(tmp_path, settings):
@@ -69,16 +62,14 @@ def test_the_best_checkpoint_is_loaded(tmp_path, settings):
         best = (max if greater else min)(losses, key=losses.get)
         loaded.add(best)
         saved, final = weights(run / f"checkpoint-{best}"), weights(run)
-        for name, weight in final.items():
-            torch.testing.assert_close(saved[name], weight)
+        torch.testing.assert_close(saved, final)
     assert len(loaded) == 2
 
 
 def test_a_resumed_run_is_exact(tmp_path, settings):
     whole = train(settings(tmp_path / "whole", max_steps=5))
     part = train(settings(tmp_path / "part", max_steps=5, resume_from_checkpoint=whole / "checkpoint-3"))
-    first, second = weights(whole), weights(part)
-    assert all(first[name].equal(second[name]) for name in first)
+    assert same_weights(whole, part)
 
 
 def test_a_finished_training_that_was_cut_short_before_saving(tmp_path, settings):

@@ -9,7 +9,6 @@ from glossa.plan.arguments import parse_settings
 from glossa.run_folder import RunFolder
 from glossa.training import advice
 from glossa.training.advice import advise, count_tokens, judge_length, judge_translations, judge_vocabulary
-from glossa.training.run import train
 
 
 def log(losses=(), validation=(), bleu=()):
@@ -146,19 +145,17 @@ def test_tokens_are_counted_on_both_sides_of_a_shared_vocabulary():
     assert count_tokens(rows, separate).tolist() == [0, 1, 0, 0, 1, 0]
 
 
-def test_a_run_ends_with_its_advice(tmp_path, tiny_settings, capsys, monkeypatch):
+def test_a_run_ends_with_its_advice(tmp_path, tiny_train, capsys, monkeypatch):
     monkeypatch.setattr(advice, "SMALLEST", 261)
     few = {"max_train_samples": 24, "validation_size": 2, "test_size": 2, "vocab_size": 270}
-    train(parse_settings(tiny_settings(tmp_path / "run", max_steps=5, **few)))
+    tiny_train(tmp_path / "run", max_steps=5, **few)
     out = capsys.readouterr().out
     assert "learned pieces occur fewer than 5 times" in out  # a letter with its space, in few sentences
     assert "Advice: Many validation translations are implausible" in out  # after five steps
 
 
-def test_no_advice_against_a_vocabulary_that_the_run_chose(tmp_path, tiny_settings, capsys):
+def test_no_advice_against_a_vocabulary_that_the_run_chose(tmp_path, tiny_train, capsys):
     few = {"max_train_samples": 24, "validation_size": 2, "test_size": 2, "trust_data": True}
-    settings = tiny_settings(tmp_path / "run", max_steps=5, **few)
-    place = settings.index("--vocab_size")
-    run = train(parse_settings(settings[:place] + settings[place + 2 :]))
+    run = tiny_train(tmp_path / "run", max_steps=5, vocab_size=None, **few)
     assert RunFolder(run).recipe["vocab_size"] < 8_000  # as many pieces as there are
     assert "learned pieces" not in capsys.readouterr().out

@@ -5,54 +5,26 @@ import sys
 
 import pytest
 import torch
-from safetensors.torch import load_file
-from small_models import UNSCORED
+from small_models import QUIET
 
 from glossa.data.pairs import prepare_pairs
 from glossa.errors import GlossaError
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.plan.arguments import parse_settings
-from glossa.training.run import train
 
-QUIET = {"eval_strategy": "no", "load_best_model_at_end": False, "save_steps": 5, "num_train_epochs": 10}
-QUIET |= UNSCORED | {"alignment_head": "true", "decoder_layers": 2}
+ALIGNED = QUIET | {"alignment_head": "true", "decoder_layers": 2}
 
 
-def equal(one, other):
-    first, second = (load_file(run / "model.safetensors") for run in (one, other))
-    return all(first[name].equal(second[name]) for name in first)
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {},
-        {"augmentation": json.dumps({"typing_errors": 0.3})},
-        pytest.param({"gradient_accumulation_steps": 2}, marks=pytest.mark.slow),
-        pytest.param({"dataloader_num_workers": 1}, marks=pytest.mark.slow),
-    ],
-)
-def test_a_resumed_run_is_exact(tmp_path, tiny_settings, changes):
-    changes = QUIET | changes
-    whole = train(parse_settings(tiny_settings(tmp_path / "whole", max_steps=20, **changes)))
-    part = tmp_path / "part"
-    middle = whole / "checkpoint-10"
-    train(parse_settings(tiny_settings(part, max_steps=20, resume_from_checkpoint=middle, **changes)))
-    assert equal(whole, part)
-    assert json.loads((whole / "config.json").read_text())["alignment_layer"] == 0
-    with pytest.raises(GlossaError, match="alignment_head was True and is False"):
-        again = changes | {"alignment_head": "false"}
-        train(parse_settings(tiny_settings(part, max_steps=30, resume_from_checkpoint="true", **again)))
-
-
-def test_a_run_of_a_version_without_the_setting_continues(tmp_path, tiny_settings):
-    changes = QUIET | {"alignment_head": "false"}
-    run = train(parse_settings(tiny_settings(tmp_path / "run", max_steps=5, **changes)))
+def test_a_run_of_a_version_without_the_setting_continues(tmp_path, tiny_train):
+    changes = ALIGNED | {"alignment_head": "false"}
+    run = tiny_train(tmp_path / "run", max_steps=5, **changes)
     lines = (run / "recipe.yaml").read_text().splitlines(keepends=True)
     assert "alignment_head: false\n" in lines
     (run / "recipe.yaml").write_text("".join(line for line in lines if "alignment_head" not in line))
-    train(parse_settings(tiny_settings(run, max_steps=7, resume_from_checkpoint="true", **changes)))
+    tiny_train(run, max_steps=7, resume_from_checkpoint="true", **changes)
     assert json.loads((run / "metrics.json").read_text())["steps"] == 7
+    with pytest.raises(GlossaError, match="alignment_head was False and is True"):
+        tiny_train(run, max_steps=9, resume_from_checkpoint="true", **ALIGNED)
 
 
 @pytest.mark.parametrize(
@@ -62,25 +34,25 @@ def test_a_run_of_a_version_without_the_setting_continues(tmp_path, tiny_setting
         ({"streaming": "true"}, "streaming is true, and words are aligned in all pairs at once"),
     ],
 )
-def test_what_cannot_be_aligned_is_refused(tmp_path, tiny_settings, changes, message):
+def test_what_cannot_be_aligned_is_refused(tmp_path, tiny_train, changes, message):
     with pytest.raises(GlossaError, match=f"alignment_head is true, but {message}"):
-        train(parse_settings(tiny_settings(tmp_path / "run", **QUIET | changes)))
+        tiny_train(tmp_path / "run", **ALIGNED | changes)
 
 
-def test_a_missing_library_is_named_before_the_data_is_read(tmp_path, tiny_settings, monkeypatch):
+def test_a_missing_library_is_named_before_the_data_is_read(tmp_path, tiny_train, monkeypatch):
     for module in ("thot", "thot.alignment"):
         monkeypatch.setitem(sys.modules, module, None)
     monkeypatch.setattr("glossa.training.inputs.prepare_pairs", lambda *_: pytest.fail("too late"))
     with pytest.raises(GlossaError, match=r"sil-thot.*missing"):
-        train(parse_settings(tiny_settings(tmp_path / "run", **QUIET)))
+        tiny_train(tmp_path / "run", **ALIGNED)
 
 
-def test_the_head_learns_the_links(tmp_path, tiny_settings):
+def test_the_head_learns_the_links(tmp_path, tiny_settings, tiny_train):
     """After training, what the head attends to where a token is predicted is linked to it, mostly."""
-    settings = QUIET | {"max_steps": 150, "learning_rate": 1e-2, "save_strategy": "no", "save_steps": 500}
+    settings = ALIGNED | {"max_steps": 150, "learning_rate": 1e-2, "save_strategy": "no", "save_steps": 500}
     found = {}
     for guided in ("true", "false"):
-        run = train(parse_settings(tiny_settings(tmp_path / guided, **settings | {"alignment_head": guided})))
+        run = tiny_train(tmp_path / guided, **settings | {"alignment_head": guided})
         model = load_model(str(run))
         assert model.config.alignment_layer == (0 if guided == "true" else None)
         model.config.alignment_layer = 0
@@ -92,7 +64,6 @@ def _share_on_links(model, tokenizer, settings):
     """The share of the first head's attention that is on linked source tokens, over the linked labels of some rows."""
     from transformers import DataCollatorForSeq2Seq
 
-    from glossa.data.cleaning.report import DataReport  # noqa: F401
     from glossa.data.encoding.encoding import tokenize_pairs
     from glossa.data.encoding.links import LinkCollator
 

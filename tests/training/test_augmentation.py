@@ -1,12 +1,11 @@
-"""Runs with augmentation: exact resume, several processes and workers, the vocabulary, and what is shown."""
+"""Runs with augmentation: streams, several processes and workers, the vocabulary, and what is shown."""
 
 import json
 
 import pyarrow
 import pyarrow.parquet
 import pytest
-from safetensors.torch import load_file
-from small_models import UNSCORED
+from small_models import QUIET, same_weights
 
 from glossa.data.augmentation.shares import STANDARD
 from glossa.data.pairs import prepare_pairs
@@ -16,20 +15,9 @@ from glossa.plan.arguments import parse_settings
 from glossa.run_folder import RunFolder
 from glossa.spans_glossa import MARK, SENTINELS
 from glossa.training.building import build_tokenizer
-from glossa.training.run import train
 
 SHARES = {"items": 0.3, "typing_errors": 0.2, "joined": 0.2}
-QUIET = {"eval_strategy": "no", "load_best_model_at_end": False, "save_steps": 5, "num_train_epochs": 10}
-QUIET |= UNSCORED | {"augmentation": json.dumps(SHARES), "placeholder_augmentation": 0.1}
-
-
-def weights(run):
-    return load_file(run / "model.safetensors")
-
-
-def equal(one, other):
-    first, second = weights(one), weights(other)
-    return all(first[name].equal(second[name]) for name in first)
+AUGMENTED = QUIET | {"augmentation": json.dumps(SHARES), "placeholder_augmentation": 0.1}
 
 
 @pytest.fixture
@@ -42,54 +30,34 @@ def stream(tmp_path):
     return files | {"validation_size": 0, "test_size": 0, "streaming": True, "keep_overlap": True}
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {},
-        pytest.param({"dataloader_num_workers": 1}, marks=pytest.mark.slow),
-        pytest.param({"gradient_accumulation_steps": 2}, marks=pytest.mark.slow),
-    ],
-)
-def test_a_resumed_run_is_exact(tmp_path, tiny_settings, changes):
-    """The checkpoint is in the middle of an epoch."""
-    changes = QUIET | changes
-    whole = train(parse_settings(tiny_settings(tmp_path / "whole", max_steps=40, **changes)))
-    part = tmp_path / "part"
-    middle = whole / "checkpoint-30"
-    state = json.loads((middle / "trainer_state.json").read_text())
-    assert state["epoch"] % 1 > 0.05 and state["epoch"] > 1
-    train(parse_settings(tiny_settings(part, max_steps=40, resume_from_checkpoint=middle, **changes)))
-    assert equal(whole, part)
-
-
-def test_the_setting_changes_what_is_learned(tmp_path, tiny_settings):
-    changed = train(parse_settings(tiny_settings(tmp_path / "changed", max_steps=5, **QUIET)))
-    plain = QUIET | {"augmentation": "null", "placeholder_augmentation": 0}
-    assert not equal(changed, train(parse_settings(tiny_settings(tmp_path / "plain", max_steps=5, **plain))))
+def test_the_setting_changes_what_is_learned(tmp_path, tiny_train):
+    changed = tiny_train(tmp_path / "changed", max_steps=5, **AUGMENTED)
+    plain = AUGMENTED | {"augmentation": "null", "placeholder_augmentation": 0}
+    assert not same_weights(changed, tiny_train(tmp_path / "plain", max_steps=5, **plain))
 
 
 @pytest.mark.slow
-def test_a_resumed_stream_is_exact(tmp_path, tiny_settings, stream):
-    changes = QUIET | stream
-    whole = train(parse_settings(tiny_settings(tmp_path / "whole", max_steps=30, **changes)))
+def test_a_resumed_stream_is_exact(tmp_path, tiny_train, stream):
+    changes = AUGMENTED | stream
+    whole = tiny_train(tmp_path / "whole", max_steps=30, **changes)
     part = tmp_path / "part"
     middle = whole / "checkpoint-20"
-    train(parse_settings(tiny_settings(part, max_steps=30, resume_from_checkpoint=middle, **changes)))
-    assert equal(whole, part)
+    tiny_train(part, max_steps=30, resume_from_checkpoint=middle, **changes)
+    assert same_weights(whole, part)
 
 
-def test_a_resumed_run_keeps_its_shares(tmp_path, tiny_settings):
-    run = train(parse_settings(tiny_settings(tmp_path / "run", max_steps=5, **QUIET)))
+def test_a_resumed_run_keeps_its_shares(tmp_path, tiny_train):
+    run = tiny_train(tmp_path / "run", max_steps=5, **AUGMENTED)
     assert RunFolder(run).recipe["augmentation"] == SHARES
-    changes = QUIET | {"augmentation": "standard", "resume_from_checkpoint": "true"}
+    changes = AUGMENTED | {"augmentation": "standard", "resume_from_checkpoint": "true"}
     with pytest.raises(GlossaError, match="augmentation"):
-        train(parse_settings(tiny_settings(run, max_steps=9, **changes)))
+        tiny_train(run, max_steps=9, **changes)
     again = parse_settings([str(run / "recipe.yaml")])
     assert again.data.augmentation == SHARES
 
 
-def test_counts_and_examples_are_shown_before_training(tmp_path, tiny_settings, capsys):
-    train(parse_settings(tiny_settings(tmp_path / "run", max_steps=1, **QUIET)))
+def test_counts_and_examples_are_shown_before_training(tmp_path, tiny_train, capsys):
+    tiny_train(tmp_path / "run", max_steps=1, **AUGMENTED)
     lines = capsys.readouterr().out.split("\n")
     (first,) = [number for number, line in enumerate(lines) if line.startswith("Augmented in a pass: ")]
     counts = {}
@@ -123,38 +91,31 @@ def test_the_vocabulary_has_a_piece_for_the_mark_and_none_for_typing_errors(tmp_
 @pytest.mark.parametrize(
     ("shares", "expected"), [("null", False), (json.dumps(SHARES), True), ('{"joined": 0.1}', False)]
 )
-def test_the_model_says_whether_it_has_learned_the_mark(tmp_path, tiny_settings, shares, expected):
-    run = train(parse_settings(tiny_settings(tmp_path / "run", max_steps=1, **QUIET | {"augmentation": shares})))
+def test_the_model_says_whether_it_has_learned_the_mark(tmp_path, tiny_train, shares, expected):
+    run = tiny_train(tmp_path / "run", max_steps=1, **AUGMENTED | {"augmentation": shares})
     config = json.loads((run / "config.json").read_text())
     assert config["mask_items"] is expected and config["lower_capitals"]
 
 
 def test_workers_that_stay_are_refused(tmp_path, tiny_settings):
-    changes = QUIET | {"dataloader_persistent_workers": True, "dataloader_num_workers": 1}
+    changes = AUGMENTED | {"dataloader_persistent_workers": True, "dataloader_num_workers": 1}
     with pytest.raises(GlossaError, match="but augmentation or memory changes the rows in each epoch"):
         parse_settings(tiny_settings(tmp_path / "run", **changes))
 
 
-def test_the_vocabulary_of_a_run_has_sentinels_if_the_setting_asks_for_them(tmp_path, tiny_settings):
-    plain = train(
-        parse_settings(tiny_settings(tmp_path / "plain", max_steps=1, **QUIET | {"placeholder_augmentation": 0}))
-    )
-    own = train(parse_settings(tiny_settings(tmp_path / "own", max_steps=1, **QUIET)))
+def test_the_vocabulary_of_a_run_has_sentinels_if_the_setting_asks_for_them(tmp_path, tiny_settings, tiny_train):
+    plain = tiny_train(tmp_path / "plain", max_steps=1, **AUGMENTED | {"placeholder_augmentation": 0})
+    own = tiny_train(tmp_path / "own", max_steps=1, **AUGMENTED)
     known = [set(SENTINELS) <= load_tokenizer(str(run)).get_vocab().keys() for run in (plain, own)]
     assert known == [False, True]
     for name in ("init_from", "tokenizer"):
-        words = tiny_settings(tmp_path / name, max_steps=1, **QUIET | {"placeholder_augmentation": 0})
-        if name == "tokenizer":
-            place = words.index("--vocab_size")
-            del words[place : place + 2]
         message = f"placeholder_augmentation is 0.1, but {name} is .*, whose vocabulary has no tokens for it"
         with pytest.raises(GlossaError, match=message):
-            train(parse_settings([*words, f"--{name}", str(plain), "--placeholder_augmentation", "0.1"]))
-    again = train(parse_settings([*tiny_settings(tmp_path / "again", max_steps=1, **QUIET), "--init_from", str(own)]))
+            tiny_train(tmp_path / name, **AUGMENTED, **{name: plain, "vocab_size": None})
+    again = tiny_train(tmp_path / "again", max_steps=1, init_from=own, **AUGMENTED)
     assert load_tokenizer(str(again)).get_vocab() == load_tokenizer(str(own)).get_vocab()
-    words = tiny_settings(tmp_path / "other", max_steps=1, **QUIET | {"placeholder_augmentation": 0})
-    del words[words.index("--vocab_size") : words.index("--vocab_size") + 2]
-    other = train(parse_settings([*words, "--tokenizer", str(own)]))
+    unmarked = AUGMENTED | {"placeholder_augmentation": 0, "tokenizer": own, "vocab_size": None}
+    other = tiny_train(tmp_path / "other", max_steps=1, **unmarked)
     learned = [json.loads((run / "config.json").read_text())["keeps_placeholders"] for run in (own, again, other)]
     assert learned == [True, True, False], "it has the tokens, but was not trained with them"
 

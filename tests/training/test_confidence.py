@@ -12,18 +12,16 @@ from glossa.inference.engines.engine import GenerateEngine, Search
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.options import Checks
 from glossa.inference.translator import Translator
-from glossa.plan.arguments import parse_settings
 from glossa.run_folder import RunFolder
 from glossa.training.judging import Judged, _learn_from, measure_confidence
-from glossa.training.run import train
 
 
-def test_the_saved_weights_are_those_of_its_own_translations(tmp_path, tiny_settings, monkeypatch):
+def test_the_saved_weights_are_those_of_its_own_translations(tmp_path, tiny_train, monkeypatch):
     monkeypatch.setattr("glossa.training.judging.NEEDS_NONE", 30.0)  # a short training
     once = {"eval_strategy": "no", "save_strategy": "no", "load_best_model_at_end": False, "num_beams": 2}
     learned = {"num_train_epochs": 30, "learning_rate": 1e-2, "validation_size": 110, "test_size": 0}
     learned["split_seed"] = 2  # a draw with which so short a training learns to end its translations
-    run = train(parse_settings(tiny_settings(tmp_path / "run", **once, **learned)))
+    run = tiny_train(tmp_path / "run", **once, **learned)
     config = json.loads((run / "config.json").read_text())
     saved = config["confidence"]
     assert set(saved) == {*FEATURES, INTERCEPT} and set(config["word_confidence"]) == {*WORD_FEATURES, INTERCEPT}
@@ -69,10 +67,10 @@ def test_the_reliability_by_hand():
     assert found["bins"] == [[0.5, 1.0, 2]] * 7 + [[0.5, 0.0, 2]] * 3 and found["error"] == 0.5
 
 
-def test_a_model_that_is_trained_further_forgets_it(tiny_run, tiny_settings, tmp_path):
+def test_a_model_that_is_trained_further_forgets_it(tiny_run, tiny_train, tmp_path):
     model = load_model(str(tiny_run))
     model.config.confidence = {"score": 1.0}
     model.save_pretrained(tmp_path / "start")
     load_tokenizer(str(tiny_run)).save_pretrained(tmp_path / "start")
-    further = train(parse_settings(tiny_settings(tmp_path / "run", init_from=tmp_path / "start", max_steps=1)))
+    further = tiny_train(tmp_path / "run", init_from=tmp_path / "start", max_steps=1)
     assert json.loads((further / "config.json").read_text())["confidence"] is None

@@ -5,6 +5,7 @@ from types import MethodType, SimpleNamespace
 
 import pytest
 import torch
+from small_models import QUIET
 from transformers import TrainerControl, TrainerState
 
 from glossa import GlossaForConditionalGeneration
@@ -53,10 +54,8 @@ def test_no_trial_on_one_core():
 
 
 def test_number_of_threads_is_saved_and_used_on_resume(tmp_path, tiny_settings, monkeypatch, threads):
-    changes = {"cpu_threads": None, "max_steps": 3, "save_steps": 2, "eval_strategy": "no", "dropout": 0.1}
-    arguments = tiny_settings(tmp_path / "run", load_best_model_at_end=False, **changes)
-    where = arguments.index("--cpu_threads")
-    del arguments[where : where + 2]
+    changes = QUIET | {"cpu_threads": None, "max_steps": 3, "save_steps": 2, "dropout": 0.1}
+    arguments = tiny_settings(tmp_path / "run", **changes)
     monkeypatch.setattr("glossa.training.trial.choose_threads", lambda step: step() or 1)
     run = train(parse_settings(arguments))
     assert RunFolder(run).recipe["cpu_threads"] == 1
@@ -65,20 +64,11 @@ def test_number_of_threads_is_saved_and_used_on_resume(tmp_path, tiny_settings, 
     assert RunFolder(train(parse_settings(argv))).recipe["cpu_threads"] == 1
 
 
-def test_trial_does_not_change_the_run(tmp_path, tiny_settings, monkeypatch, threads):
-    changes = {
-        "max_steps": 2,
-        "logging_steps": 1,
-        "eval_strategy": "no",
-        "load_best_model_at_end": False,
-        "dropout": 0.1,
-    }
-    known = train(parse_settings(tiny_settings(tmp_path / "known", **changes)))
-    arguments = tiny_settings(tmp_path / "tried", **changes)
-    where = arguments.index("--cpu_threads")
-    del arguments[where : where + 2]
+def test_trial_does_not_change_the_run(tmp_path, tiny_settings, tiny_train, monkeypatch, threads):
+    changes = QUIET | {"max_steps": 2, "logging_steps": 1, "dropout": 0.1}
+    known = tiny_train(tmp_path / "known", **changes)
     monkeypatch.setattr("glossa.training.trial.choose_threads", lambda step: step() or 1)
-    tried = train(parse_settings(arguments))
+    tried = tiny_train(tmp_path / "tried", cpu_threads=None, **changes)
     assert RunFolder(tried).history[0]["loss"] == pytest.approx(RunFolder(known).history[0]["loss"], rel=1e-6)
 
 
@@ -93,8 +83,7 @@ def test_as_many_processes_keep_their_threads(tmp_path, tiny_settings, monkeypat
     monkeypatch.setattr(trial, "choose_threads", lambda step: 5)
     monkeypatch.setattr(trial, "trial_step", lambda *arguments: None)
     monkeypatch.setattr(trial, "available_cores", lambda: 8)
-    arguments = tiny_settings(tmp_path)
-    del arguments[(where := arguments.index("--cpu_threads")) : where + 2]
+    arguments = tiny_settings(tmp_path, cpu_threads=None)
     trainer = SimpleNamespace(model=torch.nn.Linear(1, 1), example_batch=dict)
     found = trial.choose_cpu_threads(parse_settings(arguments), trainer, checkpoint)
     assert found.training.cpu_threads == expected
@@ -186,8 +175,7 @@ def test_only_autocast_is_removed(tiny_config, tiny_settings, tmp_path, own):
     model = GlossaForConditionalGeneration(tiny_config())
     if own:
         model.forward = MethodType(lambda self, **kwargs: "own", model)
-    plain = {"bf16": True, "eval_strategy": "no", "load_best_model_at_end": False}
-    trainer = GlossaTrainer(model=model, args=parse_settings(tiny_settings(tmp_path, **plain)).training)
+    trainer = GlossaTrainer(model=model, args=parse_settings(tiny_settings(tmp_path, bf16=True, **QUIET)).training)
     trainer.model = trainer.accelerator.prepare_model(model)
     assert "_original_forward" in vars(model)
     trainer.remove_autocast()

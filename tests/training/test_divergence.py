@@ -5,18 +5,16 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from safetensors.torch import load_file
+from small_models import QUIET, weights
 
 from glossa.errors import GlossaError
-from glossa.plan.arguments import parse_settings
 from glossa.run_folder import RunFolder
 from glossa.training import run as training_run
 from glossa.training.divergence import StepGuard
-from glossa.training.run import train
 
 
 @pytest.fixture
-def poisoned(monkeypatch, tmp_path, tiny_settings):
+def poisoned(monkeypatch, tmp_path, tiny_train):
     """A run whose steps of these numbers have gradients that are not finite."""
 
     def start(steps, value, **changes):
@@ -34,8 +32,7 @@ def poisoned(monkeypatch, tmp_path, tiny_settings):
             return trainer
 
         monkeypatch.setattr(training_run, "build_trainer", build_poisoned)
-        changes = {"max_steps": 8, "logging_steps": 1, "save_steps": 2, "eval_strategy": "no"} | changes
-        return train(parse_settings(tiny_settings(tmp_path / "run", load_best_model_at_end=False, **changes)))
+        return tiny_train(tmp_path / "run", **QUIET | {"max_steps": 8, "logging_steps": 1, "save_steps": 2} | changes)
 
     return start
 
@@ -47,14 +44,14 @@ def test_a_step_without_finite_gradients_is_skipped(poisoned, caplog, value):
     skipped = [record.getMessage() for record in caplog.records if "is skipped" in record.getMessage()]
     assert [text.split()[1] for text in skipped] == ["3", "4", "6"]
     assert all("pairs, beginning with '" in text for text in skipped)
-    assert all(weight.isfinite().all() for weight in load_file(run / "model.safetensors").values())
+    assert all(weight.isfinite().all() for weight in weights(run).values())
     losses = [entry["loss"] for entry in RunFolder(run).history if "loss" in entry]
     assert len(losses) == 8 and losses[7] < losses[0]
 
 
 def test_a_skipped_step_changes_no_weight(poisoned):
-    weights = load_file(poisoned({1, 2}, float("nan"), max_steps=2, weight_decay=0.5) / "model.safetensors")
-    norms = [weight for name, weight in weights.items() if "norm" in name]
+    run = poisoned({1, 2}, float("nan"), max_steps=2, weight_decay=0.5)
+    norms = [weight for name, weight in weights(run).items() if "norm" in name]
     assert norms and all(weight.eq(1).all() for weight in norms), "they start at 1, and weight decay would move them"
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from published_models import PUBLISHED, publish
+from small_models import UNSIZED
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 from glossa.cli import distill, score, translate
@@ -28,11 +29,6 @@ FORKING = Path(__file__).parents[1] / "forking.py"
 CASES = Path(__file__).parents[3] / "shared" / "cases" / "hostile"
 FIRST_OF_FEED_FORWARD = ("fc1.weight", "wi.weight", "wi_0.weight", "up_proj.weight", "intermediate.weight",
                          "intermediate.dense.weight")  # fmt: skip
-ARCHITECTURE = (
-    "--vocab_size",
-    "--d_model",
-    *(f"--{side}_{name}" for side in ("encoder", "decoder") for name in ("layers", "ffn_dim")),
-)
 
 
 @pytest.fixture(scope="module")
@@ -52,15 +48,12 @@ def settings(tiny_settings, pairs, tmp_path):
     def from_start(family, name="run", **changes):
         sides = zip(*(line.split("\t") for line in pairs.read_text().splitlines()), strict=True)
         start = publish(family, tmp_path / "start", *map(list, sides))
-        given = tiny_settings(
-            tmp_path / name, data_path=pairs, init_from=start, max_steps=4, eval_steps=2, save_steps=2,
-            validation_size=20, max_new_tokens=100, num_beams=1, source_language="en", target_language="fr",
-            trust_data=True, **changes,
-        )  # fmt: skip
-        for name in ARCHITECTURE:
-            if name in given:
-                given = given[: given.index(name)] + given[given.index(name) + 2 :]
-        return given
+        given = {
+            "data_path": pairs, "init_from": start, "max_steps": 4, "eval_steps": 2, "save_steps": 2,
+            "validation_size": 20, "max_new_tokens": 100, "num_beams": 1, "source_language": "en",
+            "target_language": "fr", "trust_data": True,
+        }  # fmt: skip
+        return tiny_settings(tmp_path / name, **UNSIZED, **given | changes)
 
     return from_start
 
@@ -167,10 +160,8 @@ def test_adapters_adapt_the_layers_of_every_family(family, settings, tmp_path, c
 
 
 def test_published_settings_of_the_search_stay_and_the_language_is_added(settings, tmp_path):
-    given = settings("bart")
-    for name in ("--num_beams", "--max_new_tokens"):
-        given = given[: given.index(name)] + given[given.index(name) + 2 :]
-    decoding = json.loads((train(parse_settings(given)) / "generation_config.json").read_text())
+    run = train(parse_settings(settings("bart", num_beams=None, max_new_tokens=None)))
+    decoding = json.loads((run / "generation_config.json").read_text())
     start = json.loads((tmp_path / "start" / "generation_config.json").read_text())
     names = ("num_beams", "max_length", "min_length", "length_penalty", "no_repeat_ngram_size", "early_stopping",
              "forced_bos_token_id", "forced_eos_token_id")  # fmt: skip
@@ -203,9 +194,7 @@ def test_several_target_languages_are_trained_and_scored_in_one_run(settings, pa
     for number, code in enumerate(("fr", "de")):
         (tmp_path / f"{code}.tsv").write_text("\n".join(lines[number::2]) + "\n")
     (tmp_path / "recipe.yaml").write_text(json.dumps(recipe))
-    given = settings("nllb", eval_strategy="steps")
-    for name in ("--data_path", "--target_language", "--dataset"):
-        given = given[: given.index(name)] + given[given.index(name) + 2 :]
+    given = settings("nllb", eval_strategy="steps", data_path=None, target_language=None, dataset=None)
     run = train(parse_settings([str(tmp_path / "recipe.yaml"), *given]))
     assert set(RunFolder(run).metrics["test"]) == {"fr, greedy", "de, greedy"}
     rows = [row for row in RunFolder(run).history if "eval_bleu_fr" in row]
@@ -218,9 +207,7 @@ def test_several_target_languages_are_trained_and_scored_in_one_run(settings, pa
 
 def test_settings_of_the_search_in_the_models_config_are_saved_where_they_belong(settings, tmp_path):
     """As in folders from before there was a generation_config.json."""
-    given = settings("bart", num_train_epochs=1)
-    for name in ("--num_beams", "--max_new_tokens"):
-        given = given[: given.index(name)] + given[given.index(name) + 2 :]
+    given = settings("bart", num_train_epochs=1, num_beams=None, max_new_tokens=None)
     start = tmp_path / "start"
     search = json.loads((start / "generation_config.json").read_text())
     own = {name: search[name] for name in ("num_beams", "max_length", "length_penalty", "no_repeat_ngram_size",

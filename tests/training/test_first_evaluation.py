@@ -15,19 +15,18 @@ from glossa.plan.arguments import parse_settings
 from glossa.run_folder import RunFolder
 from glossa.training.inputs import load_watched
 from glossa.training.learning import FirstEvaluation, frequency_loss
-from glossa.training.run import train
 
 FURTHER = {"d_model": 32, "encoder_ffn_dim": 64, "decoder_ffn_dim": 64, "max_new_tokens": 12, "eval_samples": 0}
 FURTHER |= {"eval_steps": 2, "save_steps": 2}
 
 
 @pytest.fixture
-def tuned(tmp_path, tiny_settings):
+def tuned(tmp_path, tiny_train):
     """Trains a start for a few steps; returns the evaluations in its log."""
 
     def tune(start, **changes):
         settings = FURTHER | {"init_from": start, "max_steps": 4} | changes
-        run = RunFolder(train(parse_settings(tiny_settings(tmp_path / "run", **settings))))
+        run = RunFolder(tiny_train(tmp_path / "run", **settings))
         return [entry for entry in run.history if "eval_loss" in entry]
 
     return tune

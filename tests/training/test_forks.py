@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 import torch
-from safetensors.torch import load_file
+from small_models import QUIET, weights
 
 from glossa.plan.arguments import parse_settings
 from glossa.run_folder import RunFolder
@@ -31,14 +31,8 @@ def fork(zygote):
     return start
 
 
-def weights(folder):
-    return load_file(folder / "model.safetensors")
-
-
 def assert_equal_weights(folder, other, tolerance):
-    first, second = weights(folder), weights(other)
-    for name, weight in first.items():
-        torch.testing.assert_close(weight, second[name], rtol=0, atol=tolerance, msg=name)
+    torch.testing.assert_close(weights(folder), weights(other), rtol=0, atol=tolerance)
 
 
 def lines(folder):
@@ -47,13 +41,13 @@ def lines(folder):
 
 
 @pytest.mark.slow
-def test_one_process_two_and_four_train_alike(tmp_path, tiny_settings, fork, monkeypatch, resampling):
+def test_one_process_two_and_four_train_alike(tmp_path, tiny_settings, tiny_train, fork, monkeypatch, resampling):
     """The same batches, steps, weights, scores and settings; also with Muon, whose work they share."""
     monkeypatch.setattr("glossa.evaluation.scoring.score_both", resampling)
     changes = {"dropout": 0.0, "max_steps": 50, "eval_steps": 25, "save_steps": 25, "logging_steps": 5}
     changes |= {"muon_learning_rate": 0.02, "gradient_accumulation_steps": 4, "bf16": "false"}
     one, two, four, part = (tmp_path / name for name in ("one", "two", "four", "part"))
-    train(parse_settings(tiny_settings(one, **changes)))
+    tiny_train(one, **changes)
     done = fork(
         (tiny_settings(two, **changes), 2),
         (tiny_settings(four, **changes), 4),
@@ -79,8 +73,7 @@ def test_one_process_two_and_four_train_alike(tmp_path, tiny_settings, fork, mon
 
 @pytest.mark.slow
 def test_a_run_of_two_processes_continues_exactly(tmp_path, tiny_settings, fork):
-    changes = {"dropout": 0.2, "gradient_accumulation_steps": 2, "muon_learning_rate": 0.02, "eval_strategy": "no"}
-    changes |= {"load_best_model_at_end": False, "max_steps": 8}
+    changes = QUIET | {"dropout": 0.2, "gradient_accumulation_steps": 2, "muon_learning_rate": 0.02, "max_steps": 8}
     whole, part = tmp_path / "whole", tmp_path / "part"
     done = fork(
         (tiny_settings(whole, **changes), 2),
@@ -104,8 +97,8 @@ def test_an_error_of_all_is_printed_once(tmp_path, tiny_settings, fork):
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, 1)])
 def test_a_signal_reaches_all_processes(tmp_path, tiny_settings, number, status):
     """Ctrl-C for the whole group, SIGTERM for the first process, and one of the processes that is killed."""
-    changes = {"gradient_accumulation_steps": 2, "num_train_epochs": 100_000, "eval_strategy": "no", "save_steps": 1e6}
-    changes |= {"load_best_model_at_end": False, "logging_steps": 1, "cpu_processes": 2}
+    changes = QUIET | {"gradient_accumulation_steps": 2, "num_train_epochs": 100_000, "save_steps": 1e6}
+    changes |= {"logging_steps": 1, "cpu_processes": 2}
     command = [sys.executable, "-m", "glossa_command", "train", *tiny_settings(tmp_path / "run", **changes)]
     with open(tmp_path / "log", "w") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)

@@ -9,18 +9,16 @@ import torch
 from glossa.inference.engines.engine import GenerateEngine, Search
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.translator import Translator
-from glossa.plan.arguments import parse_settings
 from glossa.run_folder import RunFolder
 from glossa.sentences_glossa import clean_text
-from glossa.training.run import train
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory, tiny_settings):
+def run(tmp_path_factory, tiny_train):
     output = tmp_path_factory.mktemp("runs") / "run"
     once = {"eval_strategy": "no", "save_strategy": "no", "load_best_model_at_end": False}
     learned = {"num_train_epochs": 30, "learning_rate": 1e-2, "validation_size": 110, "test_size": 0}
-    return train(parse_settings(tiny_settings(output, **once, **learned)))
+    return tiny_train(output, **once, **learned)
 
 
 def token_scores(run, sources):
@@ -64,7 +62,7 @@ def test_less_probable_translations_are_reported(run):
     assert counts["none"] == 0 and counts["all"] > 0
 
 
-def test_too_few_translations_and_a_model_that_is_trained_further(run, tiny_run, tiny_settings, tmp_path):
+def test_too_few_translations_and_a_model_that_is_trained_further(run, tiny_run, tiny_train, tmp_path):
     assert json.loads((tiny_run / "config.json").read_text())["improbable_score"] is None
-    further = train(parse_settings(tiny_settings(tmp_path / "run", init_from=run, max_steps=1)))
+    further = tiny_train(tmp_path / "run", init_from=run, max_steps=1)
     assert json.loads((further / "config.json").read_text())["improbable_score"] is None  # not that of its start

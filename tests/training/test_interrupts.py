@@ -7,8 +7,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
-from safetensors.torch import load_file
-from small_models import UNSCORED
+from small_models import QUIET, same_weights
 from torch.distributed.elastic.multiprocessing import SignalException
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
 from transformers import TrainerCallback
@@ -23,7 +22,7 @@ from glossa.training.interrupts import Interrupted, SaveOnSignal
 from glossa.training.run import train
 from glossa.training.trainer import GlossaTrainer
 
-SHORT = UNSCORED | {"max_steps": 9, "save_steps": 100, "eval_strategy": "no", "load_best_model_at_end": False}
+SHORT = QUIET | {"max_steps": 9, "save_steps": 100}
 
 
 FAILED = ChildFailedError("train", {0: ProcessFailure(local_rank=0, pid=1, exitcode=1, error_file="none")})
@@ -56,7 +55,7 @@ def act(monkeypatch):
     return set_action
 
 
-def test_a_training_that_fails_gives_the_signals_back(tmp_path, tiny_settings, act):
+def test_a_training_that_fails_gives_the_signals_back(tmp_path, tiny_train, act):
     handlers = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
 
     def fail():
@@ -64,7 +63,7 @@ def test_a_training_that_fails_gives_the_signals_back(tmp_path, tiny_settings, a
 
     act(3, fail)
     with pytest.raises(ValueError, match="in the middle"):
-        train(parse_settings(tiny_settings(tmp_path / "run", **SHORT)))
+        tiny_train(tmp_path / "run", **SHORT)
     assert handlers == (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT))
 
 
@@ -99,9 +98,9 @@ def test_a_signal_that_arrives_while_processes_agree_stops_all_of_them_a_step_la
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
-def test_a_signal_saves_and_the_run_continues_exactly(tmp_path, tiny_settings, act, caplog, number, status):
+def test_a_signal_saves_and_the_run_continues_exactly(tmp_path, tiny_train, act, caplog, number, status):
     handlers = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
-    whole = train(parse_settings(tiny_settings(tmp_path / "whole", **SHORT)))
+    whole = tiny_train(tmp_path / "whole", **SHORT)
     assert handlers == (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT))
     during = []
 
@@ -111,15 +110,14 @@ def test_a_signal_saves_and_the_run_continues_exactly(tmp_path, tiny_settings, a
 
     act(4, interrupt)
     with caplog.at_level(logging.WARNING), pytest.raises(SystemExit) as end:
-        train(parse_settings(tiny_settings(tmp_path / "run", **SHORT)))
+        tiny_train(tmp_path / "run", **SHORT)
     assert during == [signal.SIG_DFL] * 2, "a second signal ends at once"
     assert handlers == (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT))
     assert end.value.code == status
     assert f"Saved {tmp_path}/run/checkpoint-4. Continue with" in caplog.text
     act(-1, None)
-    resumed = train(parse_settings(tiny_settings(tmp_path / "run", **SHORT, resume_from_checkpoint="true")))
-    first, second = (load_file(folder / "model.safetensors") for folder in (whole, resumed))
-    assert all(first[name].equal(second[name]) for name in first)
+    resumed = tiny_train(tmp_path / "run", **SHORT, resume_from_checkpoint="true")
+    assert same_weights(whole, resumed)
 
 
 def test_a_second_run_in_the_folder_is_refused_while_the_first_lives(tmp_path, tiny_settings, act):
@@ -198,12 +196,12 @@ def test_a_single_process_is_told_that_its_launcher_has_ended(monkeypatch):
     os.close(reader)
 
 
-def test_checkpoints_never_exceed_their_limit_by_more_than_the_one_being_written(tmp_path, tiny_settings, monkeypatch):
+def test_checkpoints_never_exceed_their_limit_by_more_than_the_one_being_written(tmp_path, tiny_train, monkeypatch):
     run, counts = RunFolder(tmp_path / "run"), []
     monkeypatch.setattr(
         GlossaTrainer, "_save_rng_state", lambda *_: counts.append(len(run.checkpoints())), raising=True
     )
     changes = {"max_steps": 16, "save_steps": 2, "eval_steps": 2, "save_total_limit": 2}
-    train(parse_settings(tiny_settings(run.path, **changes)))
+    tiny_train(run.path, **changes)
     assert max(counts) == 3 and len(counts) == 8
     assert len(run.checkpoints()) == 2

@@ -5,6 +5,7 @@ import json
 import pytest
 import torch
 from published_models import publish
+from small_models import UNSIZED
 
 from glossa.data.encoding.extension import parts_of
 from glossa.errors import GlossaError
@@ -48,21 +49,17 @@ def new_pairs(tmp_path):
     return path
 
 
-def trained(given, *names):
-    for name in names:
-        if name in given:
-            given = given[: given.index(name)] + given[given.index(name) + 2 :]
-    return train(parse_settings(given))
+@pytest.fixture
+def further(tiny_train, new_pairs, tmp_path):
+    """Trains a model further on the new pairs."""
+    return lambda start, **changes: tiny_train(
+        tmp_path / "run", data_path=new_pairs, init_from=start, trust_data=True, **UNSIZED, **changes
+    )
 
 
-SIZES = ("--vocab_size", "--d_model", "--encoder_layers", "--decoder_layers", "--encoder_ffn_dim", "--decoder_ffn_dim")
-
-
-def test_nllb_learns_a_language(tiny_settings, new_pairs, tmp_path):
+def test_nllb_learns_a_language(further, tmp_path):
     start = publish("nllb", tmp_path / "nllb", SOURCES, TARGETS)
-    given = tiny_settings(tmp_path / "run", data_path=new_pairs, init_from=start, add_language="it", trust_data=True,
-                          source_language="en", target_language="it")  # fmt: skip
-    run = trained(given, *SIZES)
+    run = further(start, add_language="it", source_language="en", target_language="it")
     tokenizer = load_tokenizer(str(run))
     assert tokenizer.target_languages == ["en", "fr", "de", "it"] and tokenizer.tgt_lang == "it"
     decoding = json.loads((run / "generation_config.json").read_text())
@@ -72,15 +69,13 @@ def test_nllb_learns_a_language(tiny_settings, new_pairs, tmp_path):
 
 
 @pytest.mark.parametrize("apart", [False, True], ids=["one vocabulary", "two vocabularies"])
-def test_a_glossa_model_of_several_languages_learns_another(apart, tiny_settings, new_pairs, tmp_path):
+def test_a_glossa_model_of_several_languages_learns_another(apart, tiny_settings, further, new_pairs, tmp_path):
     sources = [{"name": code, "data_path": str(new_pairs), "target_language": code} for code in ("de", "fr")]
     (tmp_path / "several.yaml").write_text(json.dumps({"sources": sources}))
     two = {"target_vocab_size": 285, "share_encoder_decoder_embeddings": False} if apart else {}
-    several = [str(tmp_path / "several.yaml"), *tiny_settings(tmp_path / "several", trust_data=True, **two)]
-    first = trained(several, "--data_path", "--dataset")
-    given = tiny_settings(tmp_path / "run", data_path=new_pairs, init_from=first, add_language="it", trust_data=True,
-                          target_language="it")  # fmt: skip
-    run = trained(given, *SIZES)
+    several = tiny_settings(tmp_path / "several", trust_data=True, data_path=None, dataset=None, **two)
+    first = train(parse_settings([str(tmp_path / "several.yaml"), *several]))
+    run = further(first, add_language="it", target_language="it")
     before, after = load_model(str(first)), load_model(str(run))
     assert after.config.vocab_size == before.config.vocab_size + 1
     assert after.config.target_languages == ["de", "fr", "it"]
@@ -107,9 +102,8 @@ def test_further_pieces_begin_as_the_mean_of_their_parts(kind, tmp_path, tiny_ru
     assert tokenizer(text, add_special_tokens=False)["input_ids"] == cut or kind == "nllb"
 
 
-def test_a_model_with_further_pieces_is_trained_and_loaded(tiny_settings, new_pairs, tmp_path, tiny_run):
-    given = tiny_settings(tmp_path / "run", data_path=new_pairs, init_from=tiny_run, add_vocabulary=6, trust_data=True)
-    run = trained(given, *SIZES)
+def test_a_model_with_further_pieces_is_trained_and_loaded(further, tiny_run):
+    run = further(tiny_run, add_vocabulary=6)
     before, after = (load_tokenizer(str(folder)) for folder in (tiny_run, run))
     assert len(before) < len(after) == load_model(str(run)).config.vocab_size
     text = TARGETS[0]

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 import yaml
-from small_models import UNSCORED
+from small_models import QUIET, UNSCORED
 
 from glossa.data.encoding import encoding
 from glossa.data.encoding.encoding import tokenize_pairs
@@ -209,8 +209,7 @@ def test_a_source_without_pairs_is_left_out(prepared):
 
 
 def test_losses_are_those_of_a_run_on_texts(prepared):
-    quiet = {"eval_strategy": "no", "save_strategy": "no", "load_best_model_at_end": False}
-    _, run, folder = prepared(max_steps=4, logging_steps=1, **quiet, **UNSCORED)
+    _, run, folder = prepared(max_steps=4, logging_steps=1, **QUIET)
     for streaming in (False, True):
         losses = []
         for path, vocabulary in ((folder, {}), (without_ids(folder), same(folder))):

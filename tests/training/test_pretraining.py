@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 import pytest
 import torch
-from safetensors.torch import load_file
+from small_models import weights
 from transformers import AutoTokenizer
 from workers import together
 
@@ -96,7 +96,7 @@ def test_validation_loss_is_the_mean_over_tokens(tmp_path, settings_of):
 def test_only_the_weights_of_the_objective_change(pretrained):
     objective, run = pretrained
     first, *_, last = sorted(run.glob("checkpoint-*"), key=lambda path: int(path.name.split("-")[1]))
-    before, after = load_file(first / "model.safetensors"), load_file(last / "model.safetensors")
+    before, after = weights(first), weights(last)
     moved = {name for name, weight in before.items() if not weight.equal(after[name])}
     shared = {"model.decoder.embed_tokens.weight"} & before.keys() or {"model.encoder.embed_tokens.weight"}
     parts = {
@@ -114,14 +114,14 @@ def test_corruption_differs_in_every_epoch(tmp_path, settings_of, monkeypatch):
     assert epochs == [0, 1, 2]
 
 
-def test_translator_starts_from_a_pretrained_model(tmp_path, pretrained, tiny_settings, monkeypatch):
+def test_translator_starts_from_a_pretrained_model(tmp_path, pretrained, tiny_train, monkeypatch):
     """Trained with bf16; the model is scored without autocast."""
     _, start = pretrained
     scored, score = [], judging._score_split
     monkeypatch.setattr(judging, "_score_split", lambda *args: scored.append(vars(args[2]).copy()) or score(*args))
-    run = train(parse_settings(tiny_settings(tmp_path / "run", init_from=start, max_steps=6, bf16=True)))
+    run = tiny_train(tmp_path / "run", init_from=start, max_steps=6, bf16=True)
     assert (run / "tokenizer.json").read_text() == (start / "tokenizer.json").read_text()
-    begun, trained = load_file(start / "model.safetensors"), load_file(run / "model.safetensors")
+    begun, trained = weights(start), weights(run)
     assert all(not weight.equal(trained[name]) for name, weight in begun.items()), "no weight is still frozen"
     assert set(json.loads((run / "metrics.json").read_text())["test"]) == {"greedy"}
     assert scored and not any("forward" in attributes for attributes in scored)
@@ -134,20 +134,6 @@ def test_pretraining_starts_from_a_pretrained_model(tmp_path, pretrained, settin
     if objective != "masked_lm":
         with pytest.raises(GlossaError, match="takes the special token <mask>"):
             train(parse_settings(settings_of(tmp_path / "other", "masked_lm", init_from=start)))
-
-
-@pytest.mark.parametrize("objective", ["span_corruption", "masked_lm"])
-def test_resuming_in_the_middle_of_an_epoch_gives_the_same_weights(tmp_path, settings_of, objective):
-    changes = {"max_steps": 9, "save_steps": 5, "dropout": 0.1}
-    whole = train(parse_settings(settings_of(tmp_path / "whole", objective, **changes)))
-    resumed = train(
-        parse_settings(
-            settings_of(tmp_path / "on", objective, resume_from_checkpoint=whole / "checkpoint-5", **changes)
-        )
-    )
-    expected, weights = load_file(whole / "model.safetensors"), load_file(resumed / "model.safetensors")
-    for name, weight in expected.items():
-        torch.testing.assert_close(weights[name], weight, rtol=0, atol=1e-5)
 
 
 @pytest.fixture

@@ -2,13 +2,12 @@
 
 import pytest
 import torch
+from small_models import QUIET
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration
 from glossa.data.arguments import TokenizerArguments
 from glossa.data.encoding.vocabulary import train_tokenizer, train_tokenizer_pair
-from glossa.plan.arguments import parse_settings
 from glossa.training.progress import preview
-from glossa.training.run import train
 
 SIZES = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32}
 
@@ -53,9 +52,8 @@ def test_two_pairs_as_tokens_of_their_own_vocabulary():
     assert line == "    source: " + " | ".join(["la"] * 30) + " ..."
 
 
-def test_a_run_prints_it_before_the_first_step(tmp_path, tiny_settings, capsys):
-    changes = {"max_steps": 1, "logging_steps": 1, "eval_strategy": "no", "save_strategy": "no", "num_beams": 1}
-    train(parse_settings(tiny_settings(tmp_path / "run", load_best_model_at_end=False, **changes)))
+def test_a_run_prints_it_before_the_first_step(tmp_path, tiny_train, capsys):
+    tiny_train(tmp_path / "run", **QUIET, max_steps=1, logging_steps=1)
     printed = capsys.readouterr().out
     assert printed.index("Parameters: ") < printed.index("step 1/1")
     assert printed.split("Parameters: ")[1].split("step 1/1")[0].count("source: ") == 2

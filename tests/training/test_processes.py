@@ -16,8 +16,7 @@ from accelerate.commands.launch import _validate_launch_command, launch_command_
 from accelerate.data_loader import prepare_data_loader
 from accelerate.utils.launch import prepare_multi_gpu_env
 from datasets import Dataset
-from safetensors.torch import load_file
-from small_models import UNSCORED
+from small_models import QUIET, weights
 from torch.utils.data import DataLoader
 from workers import start, together, torchrun
 
@@ -31,7 +30,7 @@ from glossa.training.run import train
 from glossa.training.trainer import GlossaTrainer
 
 ROOT = Path(__file__).parents[2]
-QUIET = {"eval_strategy": "no", "save_strategy": "no", "load_best_model_at_end": False, "logging_steps": 1} | UNSCORED
+UNSAVED = QUIET | {"save_strategy": "no", "logging_steps": 1}
 
 
 def fsdp_environment():
@@ -56,9 +55,7 @@ def assert_equal_training(run, other):
     assert len(steps(run)) == len(steps(other)) > 3
     for one, two in zip(steps(run), steps(other), strict=True):
         assert one == pytest.approx(two, abs=1e-5)
-    first, second = (load_file(Path(folder) / "model.safetensors") for folder in (run, other))
-    for name, weight in first.items():
-        torch.testing.assert_close(weight, second[name], rtol=0, atol=1e-5)
+    torch.testing.assert_close(weights(run), weights(other), rtol=0, atol=1e-5)
 
 
 class Joined:
@@ -79,13 +76,13 @@ class Joined:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("aligned", ["false", "true"])
-def test_processes_accumulation_and_larger_batches_train_alike(tmp_path, tiny_settings, monkeypatch, aligned, zygote):
+def test_processes_accumulation_and_larger_batches_train_alike(
+    tmp_path, tiny_settings, tiny_train, monkeypatch, aligned, zygote
+):
     """Two processes, two batches accumulated, and both batches in one: the same losses, gradients and weights."""
-    changes = QUIET | {"dropout": 0.0, "alignment_head": aligned}
+    changes = UNSAVED | {"dropout": 0.0, "alignment_head": aligned}
     ((printed,),) = together(zygote, launch(tmp_path, tiny_settings(tmp_path / "together", **changes)))
-    accumulated = train(
-        parse_settings(tiny_settings(tmp_path / "accumulated", gradient_accumulation_steps=2, **changes))
-    )
+    accumulated = tiny_train(tmp_path / "accumulated", gradient_accumulation_steps=2, **changes)
     assert_equal_training(accumulated, tmp_path / "together")
     build = GlossaTrainer._build_batch_sampler
 
@@ -96,7 +93,7 @@ def test_processes_accumulation_and_larger_batches_train_alike(tmp_path, tiny_se
         return Joined(sampler)
 
     monkeypatch.setattr(GlossaTrainer, "_build_batch_sampler", build_joined)
-    joined = train(parse_settings(tiny_settings(tmp_path / "joined", **changes)))
+    joined = tiny_train(tmp_path / "joined", **changes)
     assert_equal_training(joined, tmp_path / "together")
 
     # Both processes had as many batches, and each pair was in one of them in each of the two epochs.
@@ -120,15 +117,15 @@ def test_processes_accumulation_and_larger_batches_train_alike(tmp_path, tiny_se
 
 
 @pytest.mark.slow
-def test_a_run_goes_on_with_another_number_of_processes(tmp_path, tiny_settings, zygote):
-    changes = {"dropout": 0.0, "eval_strategy": "no", "load_best_model_at_end": False, "logging_steps": 1}
+def test_a_run_goes_on_with_another_number_of_processes(tmp_path, tiny_settings, tiny_train, zygote):
+    changes = QUIET | {"dropout": 0.0, "logging_steps": 1}
     two = {"gradient_accumulation_steps": 2}
-    whole = train(parse_settings(tiny_settings(tmp_path / "whole", max_steps=8, **changes, **two)))
+    whole = tiny_train(tmp_path / "whole", max_steps=8, **changes, **two)
     together(zygote, launch(tmp_path, tiny_settings(tmp_path / "part", max_steps=5, **changes)))
     again = {"max_steps": 8, "resume_from_checkpoint": "true"}
     with pytest.raises(GlossaError, match=r"with 2 batches a step .*Set gradient_accumulation_steps to 2"):
-        train(parse_settings(tiny_settings(tmp_path / "part", **changes, **again)))
-    part = train(parse_settings(tiny_settings(tmp_path / "part", **changes, **again, **two)))
+        tiny_train(tmp_path / "part", **changes, **again)
+    part = tiny_train(tmp_path / "part", **changes, **again, **two)
     assert_equal_training(whole, part)
 
 
@@ -136,7 +133,7 @@ def test_a_run_goes_on_with_another_number_of_processes(tmp_path, tiny_settings,
 def test_processes_share_a_stream_and_continue_it(tmp_path, tiny_settings, zygote):
     """Each of two processes reads other windows; a stopped run ends as one that was not."""
     changes = {"max_steps": 8, "logging_steps": 1, "streaming": "true", "validation_size": 0, "test_size": 0}
-    changes |= {"eval_strategy": "no", "load_best_model_at_end": False, "data_path": tmp_path / "train.parquet"}
+    changes |= QUIET | {"data_path": tmp_path / "train.parquet"}
     rows = [{"en": f"{a} {b}.", "fr": f"{b} {a}!"} for a in range(105) for b in range(200)]
     pq.write_table(pa.table({"translation": rows}), tmp_path / "train.parquet", row_group_size=1000)
     part, again = tmp_path / "part", {"resume_from_checkpoint": "true"}
@@ -175,7 +172,7 @@ def test_fsdp_trains_evaluates_saves_and_resumes_as_without(tmp_path, tiny_setti
 
     # Every checkpoint is one file that loads anywhere, with the tied embeddings once.
     for folder in (sharded.path, sharded.path / "checkpoint-5"):
-        assert len([name for name in load_file(folder / "model.safetensors") if "embed" in name]) == 1
+        assert len([name for name in weights(folder) if "embed" in name]) == 1
         model = load_model(str(folder))
         assert type(model).__name__ == "GlossaForConditionalGeneration"
         assert model.lm_head.weight is model.model.encoder.embed_tokens.weight
@@ -188,12 +185,10 @@ def test_fsdp_trains_evaluates_saves_and_resumes_as_without(tmp_path, tiny_setti
 
 
 @pytest.mark.slow
-def test_fsdp_goes_on_with_another_number_of_processes(tmp_path, tiny_settings, zygote):
+def test_fsdp_goes_on_with_another_number_of_processes(tmp_path, tiny_settings, tiny_train, zygote):
     """Two processes, then four, which split weights and moments among them; a step keeps its four batches."""
-    changes = {"dropout": 0.0, "eval_strategy": "no", "load_best_model_at_end": False, "logging_steps": 1}
-    whole = train(
-        parse_settings(tiny_settings(tmp_path / "whole", max_steps=8, gradient_accumulation_steps=4, **changes))
-    )
+    changes = QUIET | {"dropout": 0.0, "logging_steps": 1}
+    whole = tiny_train(tmp_path / "whole", max_steps=8, gradient_accumulation_steps=4, **changes)
     two = tiny_settings(tmp_path / "part", max_steps=5, gradient_accumulation_steps=2, **changes)
     four = tiny_settings(tmp_path / "part", max_steps=8, resume_from_checkpoint="true", **changes)
     together(
@@ -203,7 +198,7 @@ def test_fsdp_goes_on_with_another_number_of_processes(tmp_path, tiny_settings, 
     assert_equal_training(whole, tmp_path / "part")
 
 
-ENDLESS = QUIET | {"num_train_epochs": 100_000}
+ENDLESS = UNSAVED | {"num_train_epochs": 100_000}
 
 
 def assert_ended_by(folder, process):
@@ -282,17 +277,17 @@ def test_fewer_pairs_than_batches_of_a_step():
         ),
     ],
 )
-def test_settings_that_fsdp_does_not_know(tmp_path, tiny_settings, monkeypatch, changes, message):
+def test_settings_that_fsdp_does_not_know(tmp_path, tiny_train, monkeypatch, changes, message):
     monkeypatch.setenv("ACCELERATE_USE_FSDP", "true")
     with pytest.raises(GlossaError, match=message):
-        train(parse_settings(tiny_settings(tmp_path / "run", **changes)))
+        tiny_train(tmp_path / "run", **changes)
 
 
-def test_checkpoints_of_fsdp_are_whole(tmp_path, tiny_settings, monkeypatch):
+def test_checkpoints_of_fsdp_are_whole(tmp_path, tiny_train, monkeypatch):
     monkeypatch.setenv("ACCELERATE_USE_FSDP", "true")
     monkeypatch.setenv("FSDP_STATE_DICT_TYPE", "SHARDED_STATE_DICT")
     with pytest.raises(GlossaError, match="it must be FULL_STATE_DICT"):
-        train(parse_settings(tiny_settings(tmp_path / "run")))
+        tiny_train(tmp_path / "run")
 
 
 @pytest.mark.parametrize("environment", [{"ACCELERATE_USE_DEEPSPEED": "true"}, {}])
@@ -312,7 +307,7 @@ def test_settings_that_deepspeed_does_not_know(tmp_path, tiny_settings, monkeypa
         check_sharding(settings)
 
 
-def test_fsdp_where_accelerate_would_ignore_it(tmp_path, tiny_settings, monkeypatch):
+def test_fsdp_where_accelerate_would_ignore_it(tmp_path, tiny_train, monkeypatch):
     monkeypatch.setenv("ACCELERATE_USE_FSDP", "true")
     with pytest.raises(GlossaError, match="FSDP is set for 1 cpu processes"):
-        train(parse_settings(tiny_settings(tmp_path / "run")))
+        tiny_train(tmp_path / "run")

@@ -39,9 +39,7 @@ def test_lines():
 
 @pytest.mark.slow
 def test_run_prints_progress_lines_without_bars(tmp_path, tiny_settings, early):
-    arguments = tiny_settings(tmp_path / "run", max_steps=7, eval_samples=0)
-    where = arguments.index("--disable_tqdm")
-    del arguments[where : where + 2]
+    arguments = tiny_settings(tmp_path / "run", max_steps=7, eval_samples=0, disable_tqdm=None)
     command = [early.path / "python", "-m", "glossa_command", "train", *arguments]
     result = subprocess.run(command, capture_output=True, text=True, check=True)
     steps = re.findall(r"^step (\d+)/7  epoch .*  loss .*  \d+ s left$", result.stdout, re.M)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from safetensors.torch import load_file
+from small_models import weights
 
 from glossa import GlossaForConditionalGeneration
 from glossa.data.mixture import target_languages
@@ -117,7 +117,7 @@ def test_the_adapter_recipe_adapts_a_finished_run(tmp_path, tiny_run, tiny_pairs
     )
     data = ["--init_from", str(tiny_run), "--data_path", str(tiny_pairs)]
     run = train(parse_settings(["quickstart-adapter", *data, *small.split()]))
-    before, after = (load_file(folder / "model.safetensors") for folder in (tiny_run, run))
+    before, after = (weights(folder) for folder in (tiny_run, run))
     changed = {name for name in before if not before[name].equal(after[name])}
     assert changed == {name for name in before if ".layers." in name and before[name].ndim == 2}
     assert (run / "adapter" / "adapter_config.json").is_file()

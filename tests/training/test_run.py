@@ -12,7 +12,7 @@ import pytest
 import torch
 import yaml
 from datasets import Dataset, load_dataset
-from safetensors.torch import load_file
+from small_models import QUIET, same_weights, weights
 from torch.nn.modules.module import _IncompatibleKeys
 from transformers import AutoConfig, AutoTokenizer, DataCollatorForSeq2Seq
 from transformers.trainer_utils import EvalLoopOutput
@@ -50,7 +50,7 @@ def test_metrics_are_measured(tiny_run):
     metrics = json.loads((tiny_run / "metrics.json").read_text())
     history = json.loads((tiny_run / "history.json").read_text())
     assert metrics["steps"] == max(entry["step"] for entry in history)
-    assert metrics["parameters"] == sum(w.numel() for w in load_file(tiny_run / "model.safetensors").values())
+    assert metrics["parameters"] == sum(w.numel() for w in weights(tiny_run).values())
     assert 0 < metrics["padding"] < 0.5
     assert metrics["target_tokens_per_second"] > 0
     assert set(metrics["test"]) == {"greedy", "beam 2"}
@@ -98,24 +98,12 @@ def test_evaluation_loss_is_the_mean_over_tokens(tiny_run):
     assert logged["eval_token_accuracy"] == pytest.approx(right / tokens)
 
 
-def test_resuming_in_the_middle_of_an_epoch_gives_the_same_weights(tmp_path, tiny_settings):
-    whole = train(parse_settings(tiny_settings(tmp_path / "whole", max_steps=9, save_steps=5, dropout=0.1)))
-    resumed = tmp_path / "resumed"
-    settings = parse_settings(
-        tiny_settings(resumed, max_steps=9, save_steps=5, dropout=0.1, resume_from_checkpoint=whole / "checkpoint-5")
-    )
-    train(settings)
-    expected, weights = load_file(whole / "model.safetensors"), load_file(resumed / "model.safetensors")
-    for name, weight in expected.items():
-        torch.testing.assert_close(weights[name], weight, rtol=0, atol=1e-5)
-
-
-def test_run_resumes_from_its_last_complete_checkpoint(tmp_path, tiny_settings):
-    changes = {"eval_strategy": "no", "load_best_model_at_end": False, "save_steps": 3}
-    run = train(parse_settings(tiny_settings(tmp_path / "run", max_steps=6, **changes)))
+def test_run_resumes_from_its_last_complete_checkpoint(tmp_path, tiny_train):
+    changes = QUIET | {"save_steps": 3}
+    run = tiny_train(tmp_path / "run", max_steps=6, **changes)
     (run / "checkpoint-5").mkdir()  # incomplete: it has no state
     (run / "checkpoint-6" / "trainer_state.json").unlink()
-    train(parse_settings(tiny_settings(run, max_steps=8, resume_from_checkpoint="true", **changes)))
+    tiny_train(run, max_steps=8, resume_from_checkpoint="true", **changes)
     history = json.loads((run / "history.json").read_text())
     assert [entry["step"] for entry in history if "loss" in entry] == [3, 6]
     assert json.loads((run / "metrics.json").read_text())["steps"] == 8
@@ -123,8 +111,7 @@ def test_run_resumes_from_its_last_complete_checkpoint(tmp_path, tiny_settings):
 
 def test_gradient_accumulation_weights_by_tokens(tmp_path, tiny_settings):
     """Accumulating two batches with different token counts gives the gradient of one batch with both."""
-    changes = {"gradient_accumulation_steps": 2, "load_best_model_at_end": False, "eval_strategy": "no"}
-    settings = parse_settings(tiny_settings(tmp_path / "run", **changes))
+    settings = parse_settings(tiny_settings(tmp_path / "run", gradient_accumulation_steps=2, **QUIET))
     tokenizer = build_tokenizer(settings, prepare_pairs(settings.data)[0])
     torch.manual_seed(0)
     model = GlossaForConditionalGeneration(
@@ -152,13 +139,8 @@ def test_every_step_of_an_epoch_has_all_batches(tmp_path, tiny_settings):
     rows = Dataset.from_dict({"input_ids": [[5, 6, 7, 1]] * 6, "labels": [[5, 6, 7, 1]] * 6} | lengths)
     model = GlossaForConditionalGeneration(GlossaConfig(vocab_size=20, d_model=8, encoder_layers=1, decoder_layers=1))
     for accumulated, batches in ((1, 3), (2, 4), (3, 3), (4, 4)):  # eight tokens hold two rows
-        argv = tiny_settings(
-            tmp_path / "run",
-            batch_tokens=8,
-            gradient_accumulation_steps=accumulated,
-            eval_strategy="no",
-            load_best_model_at_end=False,
-        )
+        changes = QUIET | {"batch_tokens": 8, "gradient_accumulation_steps": accumulated}
+        argv = tiny_settings(tmp_path / "run", **changes)
         trainer = GlossaTrainer(model=model, args=parse_settings(argv).training.for_trainer(), train_dataset=rows)
         assert len(trainer.batch_sampler) == batches
 
@@ -192,7 +174,7 @@ def test_tied_weights_are_not_reported_missing(tmp_path, tiny_settings, monkeypa
     assert settings.training.load_best_model_at_end
     train(settings)
     assert [message for message in reported if "missing keys" in message] == []
-    plain = parse_settings(tiny_settings(tmp_path / "run", eval_strategy="no", load_best_model_at_end=False)).training
+    plain = parse_settings(tiny_settings(tmp_path / "run", **QUIET)).training
     trainer = GlossaTrainer(model=load_model(str(tmp_path / "run")), args=plain)
     trainer._issue_warnings_after_load(_IncompatibleKeys(["lm_head.weight", "model.decoder.norm.weight"], []))
     assert reported[-1].endswith("loaded: ['model.decoder.norm.weight'].")
@@ -207,8 +189,7 @@ def test_init_from_keeps_the_tokenizer(tmp_path, tiny_run, tiny_settings):
     )  # fmt: skip
     run = train(parse_settings(arguments))
     assert (run / "tokenizer.json").read_text() == (tiny_run / "tokenizer.json").read_text()
-    before, after = load_file(tiny_run / "model.safetensors"), load_file(run / "model.safetensors")
-    assert all(torch.equal(before[name], after[name]) for name in before), "a learning rate of 0 changes no weight"
+    assert same_weights(tiny_run, run), "a learning rate of 0 changes no weight"
     recipe = yaml.safe_load((run / "recipe.yaml").read_text())
     assert recipe["init_from"] == str(tiny_run)
     assert json.loads((run / "config.json").read_text())["label_smoothing"] == 0.3
@@ -219,7 +200,7 @@ def test_the_speed_leaves_out_the_time_of_evaluations(tmp_path, tiny_settings, m
     model = GlossaForConditionalGeneration(
         GlossaConfig(vocab_size=300, d_model=16, encoder_layers=1, decoder_layers=1)
     )
-    argv = tiny_settings(tmp_path / "run", eval_strategy="no", load_best_model_at_end=False)
+    argv = tiny_settings(tmp_path / "run", **QUIET)
     trainer = GlossaTrainer(model=model, args=parse_settings(argv).training)
 
     def evaluate(*args, **kwargs):
@@ -310,40 +291,37 @@ def test_two_processes_evaluate_as_one(tmp_path, tiny_settings, zygote):
 
 
 @pytest.mark.slow
-def test_two_processes_train_together(tmp_path, tiny_settings, early):
+def test_two_processes_train_together(tmp_path, tiny_settings, tiny_train, early):
     """Each process takes every second batch, so an epoch has half as many steps; one process saves the run."""
-    changes = {"eval_strategy": "no", "save_strategy": "no", "load_best_model_at_end": False}
     launcher = f"{early.path}/python -m torch.distributed.run --standalone --nproc_per_node 2"
     script = Path(__file__).parents[2] / "scripts" / "train.py"
-    arguments = tiny_settings(tmp_path / "together", ddp_backend="gloo", **changes)
+    arguments = tiny_settings(tmp_path / "together", ddp_backend="gloo", **QUIET)
     subprocess.run([*launcher.split(), str(script), *arguments], check=True, capture_output=True, timeout=300)
     together = json.loads((tmp_path / "together" / "metrics.json").read_text())
-    alone = json.loads(
-        (train(parse_settings(tiny_settings(tmp_path / "alone", **changes))) / "metrics.json").read_text()
-    )
+    alone = json.loads((tiny_train(tmp_path / "alone", **QUIET) / "metrics.json").read_text())
     batches = alone["steps"] // 2  # an epoch
     assert together["steps"] == 2 * math.ceil(batches / 2)
     assert together["epochs"] == alone["epochs"] == 2
 
 
 @pytest.mark.parametrize("positions", ["learned", "rotary"])
-def test_a_validation_pair_longer_than_the_positions(tmp_path, tiny_settings, tiny_pairs, caplog, positions):
+def test_a_validation_pair_longer_than_the_positions(tmp_path, tiny_train, tiny_pairs, caplog, positions):
     validation = tmp_path / "validation.tsv"
     validation.write_text("a k.\tk a!\n" + "a " * 90 + "\t" + "k " * 90 + "\nb l.\tl b!\n")
     changes = {"validation_path": validation, "position_embedding_type": positions, "max_steps": 5, "eval_steps": 5}
     changes |= {"max_source_positions": 60, "max_target_positions": 60, "max_length": 60, "test_size": 0}
-    run = RunFolder(train(parse_settings(tiny_settings(tmp_path / "run", **changes))))
+    run = RunFolder(tiny_train(tmp_path / "run", **changes))
     left_out = "validation: 1 of 3 pairs are longer than the positions of the model"
     assert (left_out in caplog.text) == (positions == "learned")
     assert any("eval_bleu" in entry for entry in run.history) and run.metrics["validation"]
 
 
-def test_validation_pairs_that_are_all_too_long(tmp_path, tiny_settings):
+def test_validation_pairs_that_are_all_too_long(tmp_path, tiny_train):
     validation = tmp_path / "validation.tsv"
     validation.write_text("a " * 300 + "\t" + "k " * 300 + "\n")
     changes = {"validation_path": validation, "position_embedding_type": "learned", "max_length": 60, "test_size": 0}
     with pytest.raises(GlossaError, match="Every validation pair is longer"):
-        train(parse_settings(tiny_settings(tmp_path / "run", max_source_positions=60, **changes)))
+        tiny_train(tmp_path / "run", max_source_positions=60, **changes)
 
 
 def test_samples_are_spread_and_have_the_best_and_the_worst(capsys):

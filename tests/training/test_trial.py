@@ -8,7 +8,6 @@ import torch
 
 from glossa.plan.arguments import Origin, parse_settings
 from glossa.training import trial
-from glossa.training.run import train
 from glossa.training.trial import limit_passes
 
 
@@ -37,10 +36,10 @@ def test_a_short_run_is_advised_to_have_less_dropout(monkeypatch, caplog, passes
     assert ("--dropout 0.1" in caplog.text) == said
 
 
-def test_the_trial_extrapolates_from_a_few_batches(monkeypatch, tmp_path, tiny_settings):
+def test_the_trial_extrapolates_from_a_few_batches(monkeypatch, tmp_path, tiny_train):
     trainers = []
     monkeypatch.setattr(trial, "limit_passes", lambda settings, trainer: trainers.append(trainer) or settings)
-    train(parse_settings(tiny_settings(tmp_path / "run", hours=1, num_train_epochs=0.1)))
+    tiny_train(tmp_path / "run", hours=1, num_train_epochs=0.1)
     (trainer,) = trainers
     before = [weight.detach().clone() for weight in trainer.model.parameters()], torch.get_rng_state()
     ticks = iter(range(1000))

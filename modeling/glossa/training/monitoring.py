@@ -12,6 +12,7 @@ from transformers import TrainerCallback
 from transformers.trainer_callback import ExportableState
 
 from ..data.encoding.batching import TokenBatchSampler
+from .pieces import loss_sums
 
 FIT_ROWS = 128
 FIT_TOKENS = 1024  # of a batch; all logits of a larger one may not fit into memory
@@ -39,14 +40,7 @@ def measure_fit(model: nn.Module, batches: list[dict[str, torch.Tensor]]) -> dic
     """
     was_training = model.training
     model.eval()
-    loss = right = tokens = 0.0
-    for batch in batches:
-        output = model(**batch)
-        real = batch["labels"] != -100
-        count = int(real.sum())
-        loss += float(output.loss) * count
-        right += int(((output.logits.argmax(-1) == batch["labels"]) & real).sum())
-        tokens += count
+    loss, right, tokens = loss_sums(model, batches).tolist()
     model.train(was_training)
     return {"plain_loss": loss / tokens, "token_accuracy": right / tokens} if tokens else {}
 

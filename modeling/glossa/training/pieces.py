@@ -1,6 +1,6 @@
 """Evaluation batches cut into pieces of bounded size in tokens, so that long rows do not exhaust the memory."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import torch
 from torch.nn.functional import pad
@@ -39,7 +39,7 @@ def pieces(batch: dict[str, torch.Tensor], padding: int, tokens: int) -> Iterato
 
 
 @torch.no_grad()
-def loss_sums(model: Callable, batches: Iterator[dict[str, torch.Tensor]]) -> torch.Tensor:
+def loss_sums(model: Callable, batches: Iterable[dict[str, torch.Tensor]]) -> torch.Tensor:
     """Sums over all target tokens of `batches` [3], float64 on the CPU: loss (nats), right predictions, tokens."""
     sums = torch.zeros(3, dtype=torch.float64)
     for batch in batches:

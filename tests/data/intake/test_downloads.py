@@ -1,4 +1,4 @@
-"""Files by URL and corpora of OPUS, from a server on this machine."""
+"""Files by URL, corpora of OPUS and archives of Anki, from a server on this machine."""
 
 import gzip
 import hashlib
@@ -14,6 +14,7 @@ import datasets
 import pytest
 
 from glossa.data.arguments import DataArguments
+from glossa.data.intake import anki
 from glossa.data.intake.downloads import download, local_paths
 from glossa.data.pairs import load_pairs
 from glossa.errors import GlossaError
@@ -51,17 +52,21 @@ def just_now(body):
 
 @pytest.fixture
 def site(monkeypatch, tmp_path):
-    """A server of files, which answers ranges; `site.cut` is the number of bytes after which it hangs up."""
+    """A server of files, which answers ranges.
+
+    `site.cut` is the number of bytes after which it hangs up, and `site.missing` the status for files that it lacks.
+    """
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
+            assert self.headers["User-Agent"].startswith("glossa-mt/"), "programs say what they are"
             path, gets = self.path.partition("?")[0], self.command == "GET"
             start = int((re.match(r"bytes=(\d+)-", self.headers.get("Range", "")) or [0, 0])[1])
             if gets:
                 self.server.asked.append((self.path, start))
             body = self.server.files.get(path)
             if body is None:
-                return self.send_error(404)
+                return self.send_error(self.server.missing)
             tag = self.server.tag(body)
             if start and self.server.conditional and self.headers.get("If-Range") not in (None, *tag.values()):
                 start = 0
@@ -87,13 +92,15 @@ def site(monkeypatch, tmp_path):
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.files, server.asked, server.cut = {}, [], None
+    server.files, server.asked, server.cut, server.missing = {}, [], None, 404
     server.tag, server.conditional = etag, True
     server.silent, server.other_range = False, False
     server.url = f"http://127.0.0.1:{server.server_port}"
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     monkeypatch.setattr(datasets.config, "HF_CACHE_HOME", tmp_path / "home")
     monkeypatch.setenv("GLOSSA_OPUS_SERVER", f"{server.url}/")
+    monkeypatch.setattr(anki, "PUBLISHER", server.url + "/anki/{code}-eng.zip")
+    monkeypatch.setattr(anki, "MIRROR_2019", server.url + "/mirror.zip")
     yield server
     server.shutdown()
     server.server_close()
@@ -339,15 +346,43 @@ def test_a_wrong_name_of_opus_is_refused():
         local_paths(["opus:Books"], DataArguments())
 
 
-BAD = ["http://[::1", "http://[::1/x.tsv", "http://host:abc/x.tsv", "http://127.0.0.1:99999/x.tsv", "https://"]
-BAD += ["http:///x.tsv", "http://\x00/x.tsv", "http://a..b/x.tsv"]
+def test_an_archive_of_anki_is_downloaded_from_its_publisher_once(site):
+    site.files |= {"/anki/fra-eng.zip": moses(fra="Go.\tVa !\n"), "/mirror.zip": moses(fra="old")}
+    for _ in range(2):
+        assert anki.download_anki("fr").read_bytes() == site.files["/anki/fra-eng.zip"]
+    assert site.asked == [("/anki/fra-eng.zip", 0)]
 
 
-@pytest.mark.parametrize("setting", ["data_path", "validation_path", "test_path"])
-@pytest.mark.parametrize("url", BAD)
-def test_addresses_that_are_none_are_refused_in_one_line(url, setting, site, tmp_path):
-    (tmp_path / "pairs.tsv").write_text("a\tb\n" * 9)
-    given = {"data_path": [str(tmp_path / "pairs.tsv")]} | {setting: [url]}
-    with pytest.raises(GlossaError, match=r"^.*is no address: .*$") as error:
-        load_pairs(DataArguments(dataset="files", **given))
-    assert "\n" not in str(error.value) and not site.asked
+def test_the_mirror_of_anki_has_an_old_edition_of_french(site, caplog):
+    site.files["/mirror.zip"] = moses(fra="Go.\tVa !\n")
+    for _ in range(2):
+        assert anki.download_anki("fr").read_bytes() == site.files["/mirror.zip"]
+    assert [path for path, _ in site.asked] == ["/anki/fra-eng.zip", "/mirror.zip"]
+    assert caplog.text.count("the smaller 2019 edition") == 1
+    site.files = {"/mirror.zip": b"damaged"}
+    for archive in (datasets.config.HF_CACHE_HOME / "glossa").rglob("*.zip"):
+        archive.unlink()
+    with pytest.raises(GlossaError, match=r"fra-eng.zip: .*404.*; .*mirror.zip: the archive arrived damaged"):
+        anki.download_anki("fr")
+    with pytest.raises(GlossaError, match=r"deu-eng.zip: .*404.*Check the connection, or fetch deu-eng.zip"):
+        anki.download_anki("de")
+
+
+@pytest.mark.parametrize("status", [403, 406, 429])
+def test_a_publisher_that_refuses_programs(site, status, monkeypatch):
+    monkeypatch.setattr("time.sleep", lambda _: None)  # between attempts, of the Hub's library
+    site.missing = status
+    message = (
+        rf"{status}.*The site refuses programs; fetch deu-eng.zip in a browser from "
+        r"https://www.manythings.org/anki/ and give it: --dataset anki --data_path deu-eng.zip\."
+    )
+    with pytest.raises(GlossaError, match=message):
+        anki.download_anki("de")
+
+
+def test_languages_of_anki():
+    with pytest.raises(GlossaError, match=r"language 'xx'; allowed are .*de.*fr"):
+        anki.download_anki("xx")
+    assert anki.other_language("en", "de") == anki.other_language("de", "en") == "de"
+    with pytest.raises(GlossaError, match=r"source_language is 'de' and target_language is 'fr'"):
+        anki.other_language("de", "fr")

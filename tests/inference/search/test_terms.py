@@ -7,10 +7,11 @@ import pytest
 import torch
 from small_models import build, special, words
 from transformers import PreTrainedTokenizerFast
+from translating import Answers
 
 from glossa.errors import GlossaError
 from glossa.inference.build import constrained_engine, keeps_sentinels
-from glossa.inference.engines.engine import Engine, GenerateEngine, Search, Translation
+from glossa.inference.engines.engine import GenerateEngine, Search, Translation
 from glossa.inference.search.constrained import ConstrainedEngine
 from glossa.inference.search.constraints import Constraints, TermTokens, Vocabulary, tokens_of
 from glossa.inference.search.terms import Term, Terms, begins, count, summary
@@ -132,15 +133,10 @@ def test_a_term_that_the_vocabulary_cannot_write_is_reported(model, tokenizer):
 
 
 def test_the_engine_goes_on_with_the_other_sentences(model, tokenizer):
-    class Fixed(Engine):
-        num_beams = 3
-        split_sentences = False
-
-        def translate(self, sources, search):
-            return [Translation("w11 w12") for _ in sources]
-
+    engine = Answers("w11 w12")
+    engine.split_sentences = False
     terms = Terms(lambda: ConstrainedEngine(model, tokenizer), Words(w5=("w30",)))
-    found = Translator(Fixed(), tokenizer, terms=terms).best(SOURCES[:2])
+    found = Translator(engine, tokenizer, terms=terms).best(SOURCES[:2])
     assert "w30" in found[0].split() and found[1] == "w11 w12"
 
 

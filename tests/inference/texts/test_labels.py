@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 import pytest
-from translating import Characters, Function, Given, translated
+from translating import Answers, Characters, Function, Given, translated
 
 from glossa.documents.formats.opening import Languages
 from glossa.documents.job import DocumentJob
-from glossa.inference.engines.engine import Engine, Search, Translation
+from glossa.inference.engines.engine import Search
 from glossa.inference.texts.labels import COLON, ELLIPSIS, EXCLAMATION, NONE, OTHER, QUESTION, STOP, End, with_end
 from glossa.inference.texts.tags import Tagged
 from glossa.inference.translator import Translator
@@ -20,9 +20,8 @@ class InLanguage(Characters):
 
 def told(answer, code="fr", add_stops=False):
     """A translator into a language whose model answers every sentence with `answer`."""
-    engine = Function(answer if callable(answer) else lambda _: answer)
-    engine.add_stops = add_stops
-    return Translator(engine, InLanguage(code))
+    function = answer if callable(answer) else lambda _: answer
+    return Translator(Function(function, add_stops=add_stops), InLanguage(code))
 
 
 def of_program(translator, text):
@@ -164,13 +163,8 @@ def test_what_follows_a_placeholder_begins_no_sentence(text, answer, code, expec
 
 
 def test_translations_that_differ_in_their_ends_only_are_one():
-    class Several(Engine):
-        num_beams = 3
-
-        def translate(self, sources, search):
-            return [Translation(text) for _ in sources for text in ("Va.", "Va !", "Allez.")]
-
-    ((first, second, third),) = Translator(Several(), Characters(), Search(3, 3)).translate(["Go"])
+    engine = Answers("Va.", "Va !", "Allez.")
+    ((first, second, third),) = Translator(engine, Characters(), Search(3, 3)).translate(["Go"])
     assert [first.text, second.text, third.text] == ["Va", "Allez", ""]
 
 

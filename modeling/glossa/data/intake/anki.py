@@ -1,21 +1,13 @@
-"""The sentence pairs of manythings.org/anki: downloaded once, verified at every use.
+"""The sentence pairs of manythings.org/anki, downloaded like any file by URL.
 
 Each archive pairs English (the first column) with one other language.
 """
 
 import logging
-import os
-import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
-import datasets
-from huggingface_hub.file_download import http_get
-
-from ... import __version__
-from ...errors import GlossaError, http_errors
-from .downloads import checksum as sha256_of
-from .downloads import is_intact
+from ...errors import GlossaError
+from .downloads import download, place_of
 
 logger = logging.getLogger(__name__)
 
@@ -44,58 +36,28 @@ def other_language(source: str, target: str) -> str:
     return target if source == "en" else source
 
 
-def download_anki(language: str, cache_dir: str | Path | None = None, urls: Sequence[str] | None = None) -> Path:
-    """Path of the archive that pairs English with `language` (a two-letter code such as "fr").
+def download_anki(language: str) -> Path:
+    """The archive that pairs English with `language` (a two-letter code such as "fr"), as [`download`] keeps it.
 
-    It is stored in `cache_dir` (default: `glossa/anki` in the Hugging Face cache) with its SHA-256 checksum, which is
-    verified at every use. `urls` are tried in order (default: the publisher, then for French a mirror of the 2019
-    edition). Raises `GlossaError` if the language has no archive or no URL yields an intact one.
+    It comes from the publisher or, for French, else from a mirror of the 2019 edition. Raises `GlossaError` if the
+    language has no archive or no site gives it.
     """
     if language not in CODES:
         raise GlossaError(f"No Anki archive is known for language {language!r}; allowed are {', '.join(CODES)}.")
-    name = f"{CODES[language]}-eng.zip"
-    folder = Path(cache_dir or Path(datasets.config.HF_CACHE_HOME, "glossa", "anki"))
-    folder.mkdir(parents=True, exist_ok=True)
-    path, checksum = folder / name, folder / f"{name}.sha256"
-    if path.exists():
-        if checksum.exists() and checksum.read_text().split()[:1] == [sha256_of(path)]:
-            return path
-        logger.warning("%s does not match its checksum %s; downloading it again.", path, checksum.name)
-    if urls is None:
-        urls = [PUBLISHER.format(code=CODES[language]), *([MIRROR_2019] if language == "fr" else [])]
-    unreachable: tuple[type[Exception], ...] = (OSError, *http_errors())
-    failures, refused = [], False
-    for url in urls:
-        if url == MIRROR_2019:
+    urls = [PUBLISHER.format(code=CODES[language]), *([MIRROR_2019] if language == "fr" else [])]
+    failures: list[str] = []
+    refused = False
+    for url in sorted(urls, key=lambda url: not place_of(url).exists()):
+        if failures:
             logger.warning("Falling back to %s, the smaller 2019 edition of the Anki pairs.", url)
-        # Retry damaged archives, but not URLs that answer with an error.
-        for _ in range(2):
-            try:
-                temporary = _fetch(url, folder)
-            except unreachable as error:
-                failures.append(f"{url}: {error}".splitlines()[0])
-                refused |= getattr(getattr(error, "response", None), "status_code", None) in REFUSALS
-                break
-            if is_intact(temporary):
-                checksum.write_text(f"{sha256_of(temporary)}  {name}\n")
-                os.replace(temporary, path)
-                return path
-            temporary.unlink()
-            failures.append(f"{url}: the archive arrived damaged")
-            logger.warning("%s", failures[-1])
+        try:
+            return download(url)
+        except GlossaError as error:
+            failures.append(f"{url}: {error.__cause__ or 'the archive arrived damaged'}".splitlines()[0])
+            refused |= getattr(getattr(error.__cause__, "response", None), "status_code", None) in REFUSALS
+    name = f"{CODES[language]}-eng.zip"
     advice = "The site refuses programs; fetch" if refused else "Check the connection, or fetch"
     raise GlossaError(
         f"The Anki pairs for {language!r} could not be downloaded ({'; '.join(failures)}). {advice} {name} in a "
         f"browser from {PAGE} and give it: --dataset anki --data_path {name}."
     )
-
-
-def _fetch(url: str, folder: Path) -> Path:
-    """Download to a temporary file in `folder`, so that the final path never holds a partial archive."""
-    with tempfile.NamedTemporaryFile(dir=folder, suffix=".part", delete=False) as file:
-        try:
-            http_get(url, file, headers={"User-Agent": f"glossa-mt/{__version__}"})  # type: ignore[arg-type]
-        except BaseException:
-            os.unlink(file.name)
-            raise
-    return Path(file.name)

@@ -18,6 +18,7 @@ import datasets
 from filelock import FileLock
 from huggingface_hub.utils import hf_raise_for_status, http_backoff, http_stream_backoff, tqdm
 
+from ... import __version__
 from ...errors import GlossaError, http_errors
 from ...jobs.whole_files import write_whole
 from ..arguments import DataArguments
@@ -28,6 +29,8 @@ logger = logging.getLogger(__name__)
 TIMEOUT = 10  # seconds without a byte
 RETRIES = 5  # without a new byte
 CHUNK = 1 << 20
+# The length and the ranges of an answer refer to the file itself, not to a packed form of it.
+HEADERS = {"Accept-Encoding": "identity", "User-Agent": f"glossa-mt/{__version__}"}
 MINUTE = timedelta(minutes=1)
 OPUS_SERVER = "https://object.pouta.csc.fi"  # GLOSSA_OPUS_SERVER names a mirror
 
@@ -47,6 +50,13 @@ def local_paths(given: Sequence[str], arguments: DataArguments) -> list[str]:
     return [str(download(_url(path, languages))) if is_remote(path) else path for path in given]
 
 
+def place_of(url: str) -> Path:
+    """Where the local copy of a file is, or will be."""
+    name = Path(unquote(urlsplit(url).path)).name or "file"
+    folder = hashlib.sha256(url.encode()).hexdigest()[:16]
+    return Path(datasets.config.HF_CACHE_HOME, "glossa", "downloads", folder, name)
+
+
 def download(url: str) -> Path:
     """The local copy of a file: in the Hugging Face cache, under `glossa/downloads`, by its URL.
 
@@ -55,12 +65,11 @@ def download(url: str) -> Path:
     `GlossaError` if the server has no such file, the connection fails or an archive arrives damaged.
     """
     check_address(url)
-    name = Path(unquote(urlsplit(url).path)).name or "file"
-    folder = Path(datasets.config.HF_CACHE_HOME, "glossa", "downloads", hashlib.sha256(url.encode()).hexdigest()[:16])
-    folder.mkdir(parents=True, exist_ok=True)
-    path, partial, record = folder / name, folder / f"{name}.part", Record(folder / f"{name}.json")
+    path = place_of(url)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial, record = path.with_name(f"{path.name}.part"), Record(path.with_name(f"{path.name}.json"))
     unreachable: tuple[type[Exception], ...] = (OSError, *http_errors())
-    with FileLock(folder / f"{name}-lock"):
+    with FileLock(path.with_name(f"{path.name}-lock")):
         if path.exists():
             if record.confirms(path):
                 if _has_changed(url, record.read()):
@@ -175,11 +184,7 @@ def _continue(url: str, partial: Path, record: Record) -> None:
         return  # the last start ended between the last byte and the new name
     if not known.get("validator"):
         start = 0
-    # The length and the ranges refer to the file itself, not to a packed form of it. Some servers declare a .gz file
-    # as a packed form anyway, so its bytes are taken as they are.
-    headers = {"Accept-Encoding": "identity"}
-    if start:
-        headers |= {"Range": f"bytes={start}-", "If-Range": known["validator"]}
+    headers = HEADERS | ({"Range": f"bytes={start}-", "If-Range": known["validator"]} if start else {})
     with http_stream_backoff("GET", url, headers=headers, timeout=TIMEOUT, retry_on_exceptions=()) as response:
         if start and response.status_code == 416:  # this version is shorter than the part already here
             partial.unlink()
@@ -204,6 +209,7 @@ def _continue(url: str, partial: Path, record: Record) -> None:
             ) as bar,
         ):
             file.seek(start)
+            # Some servers declare a .gz file as a packed form of another one: bytes are taken as they come.
             for chunk in response.iter_raw(CHUNK):
                 file.write(chunk)
                 bar.update(len(chunk))
@@ -237,9 +243,8 @@ def _validator(headers: Mapping[str, str]) -> str | None:
 def _has_changed(url: str, known: dict[str, Any]) -> bool:
     """Whether the server reports a different version of the file than the known one."""
     unreachable: tuple[type[Exception], ...] = (OSError, *http_errors())
-    headers = {"Accept-Encoding": "identity"}
     try:
-        response = http_backoff("HEAD", url, headers=headers, timeout=TIMEOUT, max_retries=0, retry_on_exceptions=())
+        response = http_backoff("HEAD", url, headers=HEADERS, timeout=TIMEOUT, max_retries=0, retry_on_exceptions=())
         hf_raise_for_status(response)
     except unreachable as error:
         logger.info("%s: not known whether it has changed: %s", masked(url), masked(str(error)))
