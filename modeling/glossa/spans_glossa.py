@@ -58,7 +58,6 @@ KINDS = {
             r"|jpe?g|svg|pdf|docx?|xlsx?|csv|tsv|xml|cfg|ini|conf|log|c|h|cpp|rs|go|java|jar|php|sql)(?![\w-]|\.\w)",
         )
     ),
-    "identifier": r"(?<![^\W_])[A-Za-z][A-Za-z0-9]+(?:_[A-Za-z0-9]{2,})+(?!\w)",  # side_pane_width
     "option": r"(?<!\w)--?[A-Za-z][\w-]+(?:=\S*\w)?",  # --option
     "version": r"(?<![\w.])v\d+(?:\.\d+)*(?:[-+.]?(?:alpha|beta|rc|dev|post)\.?\d*)?(?!\w)"
     r"|(?<![\w.])\d+(?:\.\d+){2,}(?![\w.])",

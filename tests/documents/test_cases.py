@@ -332,7 +332,7 @@ def test_an_accelerator_goes_to_its_letter(tmp_path):
 
 def test_a_name_with_a_low_line_in_a_sentence_is_no_accelerator(tmp_path):
     found = shouted_text(tmp_path, "a.po", 'msgid "Used if side_pane is set."\nmsgstr ""\n', str.upper)
-    assert 'msgstr "USED IF side_pane IS SET."' in found
+    assert 'msgstr "USED IF SIDE_PANE IS SET."' in found
 
 
 def test_plural_forms_that_are_made_are_reported(tmp_path, capsys):

@@ -15,12 +15,12 @@ _NUMBER = rf"(?<!{_LETTER})\d+(?:[.,:]\d+)*(?!{_LETTER})"
 TAG, NUMBER = "\U000fff00", "\U000fff01"
 _MARKS = {
     "address": "\U000fff02", "placeholder": "\U000fff03", "path": "\U000fff04", "option": "\U000fff05",
-    "emoji": "\U000fff06", "identifier": "\U000fff07", "number": NUMBER,
+    "emoji": "\U000fff06", "number": NUMBER,
 }  # fmt: skip
 _KIND_OF = {"version": "number", "measure": "number", "sentinel": "placeholder", "plain": "number"}
 _VALUE = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in (KINDS | {"plain": _NUMBER}).items()))
 # Texts without these characters have no values; most have none, and the search for values takes most of the time.
-_MAYBE = re.compile(rf"[\d%{{<&/\\@_]|\w\.\w|(?<!\w)-|{KINDS['emoji']}|[{SENTINELS}]")
+_MAYBE = re.compile(rf"[\d%{{<&/\\@]|\w\.\w|(?<!\w)-|{KINDS['emoji']}|[{SENTINELS}]")
 _DIGITS = re.compile(r"[\d.,]*\d")
 
 # Characters of scripts without spaces are words. (Of Thai and its neighbors, which also write none.)
@@ -42,7 +42,7 @@ class Value(NamedTuple):
 
 
 def find_values(text: str) -> list[Value]:
-    """The numbers, placeholders, tags, addresses, paths, names, options and emojis of a text, from left to right."""
+    """The numbers, placeholders, tags, addresses, paths, options and emojis of a text, from left to right."""
     return [_value(found) for found in _VALUE.finditer(text)] if _MAYBE.search(text) else []
 
 

@@ -120,7 +120,7 @@ def test_texts_of_a_program_end_as_they_do():
         ("Open &file", "Ouvrir le fichier", "Open file", "Ouvrir le &fichier"),
         ("R&D", "R&D", "R&D", "R&D"),
         ("Tips & tricks", "Trucs & astuces", "Tips & tricks", "Trucs & astuces"),
-        ("m_y", "mon nom", "m_y", "mon nom"),
+        ("my_name", "mon nom", "my_name", "mon nom"),
         ("_one_ two", "un deux", "_one_ two", "un deux"),
         ("&One &two", "un deux", "&One &two", "un deux"),
     ],

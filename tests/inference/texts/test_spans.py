@@ -26,7 +26,6 @@ def spans(text):
         ("A %dx%d picture of %<PRIu64> bytes: %m", ["%d", "%d", "%<PRIu64>", "%m"]),
         ("at %-I:%M %p, %A, %B %e %Y; %S of", ["%-I", "%M", "%p", "%A", "%B", "%e", "%Y", "%S"]),
         ("100%discount, 5 %discount and 3% of a", ["3%"]),
-        ("If side_pane_width is set, or a_b, _x_ or Mo_ve", ["side_pane_width", "Mo_ve"]),
         ("{name} has {0} {{a.b}} ${PATH} #{x} <%= y %>", ["{name}", "{0}", "{{a.b}}", "${PATH}", "#{x}", "<%= y %>"]),
         ("See https://a.example/b?c=1. Or me@a.example!", ["https://a.example/b?c=1", "me@a.example"]),
         ("Open /etc/hosts, ./a.sh, C:\\a\\b.txt or c/a.md.", ["/etc/hosts", "./a.sh", "C:\\a\\b.txt", "c/a.md"]),
