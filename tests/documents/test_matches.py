@@ -161,7 +161,7 @@ def test_an_entry_of_po_takes_no_translation_of_another_context(translator, tmp_
     DocumentJob(path, target, languages=KNOWN).run(translator, None, False)
     found = re.findall(r'msgstr "(.*)"', target.read_text())[1:]
     assert found[:2] == ["Ouvrir", "Ouverte"]
-    assert found[2].startswith("OPEN THE DOOR") and MEMORY in translator.engine.asked[-1]
+    assert found[2].startswith("OPEN THE DOOR") and any(MEMORY in asked for asked in translator.engine.asked)
 
 
 def test_of_equally_good_matches_the_one_for_the_context_counts(translator, tmp_path):

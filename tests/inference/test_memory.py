@@ -1,5 +1,7 @@
 """Translations of a memory in place of the model's, in lines."""
 
+from dataclasses import replace
+
 import pytest
 from translating import Answers, Characters, Function
 
@@ -120,7 +122,7 @@ def test_one_wrong_pair_changes_similar_sentences_only():
     engine, translator = reading([wrong])
     translator.translate(texts)
     for text, score in zip(texts, scores, strict=True):
-        assert (text in engine.asked) == (score < 70)
+        assert any(asked.startswith(f"{text}{MEMORY}") for asked in engine.asked) == (score >= 70)
     assert [score >= 70 for score in scores] == [True, True, False, False, True]
 
 
@@ -145,7 +147,23 @@ def test_a_match_that_is_too_long_with_its_sentence_is_not_read():
     translator.tokenizer.model_max_length = 30
     ((found,),) = translator.translate(["Open the bag now."])
     assert engine.asked == ["Open the bag now."]
-    assert [match[:2] for match in found.matches] == [(88, "too long")]
+    assert [match[:2] for match in found.matches] == [(88, "unused")]
+
+
+@pytest.mark.parametrize(("known", "expected"), [(-3.0, ("Gut.", "read")), (-12.0, ("Allein.", "unused"))])
+def test_the_more_probable_translation_for_each_token_counts(known, expected):
+    """Alone it is of 7 characters with -8 in all, so -1.14 each; with the match of 4, with -0.75 or -3."""
+
+    class Scored(Function):
+        def translate(self, sources, search):
+            assert search.scores
+            found = super().translate(sources, search)
+            return [replace(each, score=known if each.text == "Gut." else -8.0) for each in found]
+
+    engine = Scored(lambda text: "Gut." if MEMORY in text else "Allein.", reads_memory=True)
+    recall = Recall([Memory.temporary([NEAR])])
+    ((found,),) = Translator(engine, Characters(), recall=recall).translate(["Open the bag now."])
+    assert (found.text, found.matches[0].use) == expected
 
 
 def test_a_prefix_and_a_memory():
@@ -182,12 +200,12 @@ def test_the_first_of_several_memories_counts():
     assert Translator(engine, Characters(), recall=Recall([shared, own])).best(["Hello there."]) == ["Hallo."]
 
 
-def test_a_second_search_without_the_match_does_not_say_it_was_read():
+def test_a_blank_translation_with_the_match_does_not_count():
     engine = Function(lambda text: "" if MEMORY in text else "Gut so jetzt.", reads_memory=True)
     recall = Recall([Memory.temporary([NEAR])])
     translator = Translator(engine, Characters(), checks=Checks(retry_implausible=True), recall=recall)
     ((found,),) = translator.translate(["Open the bag now."])
-    assert found.text == "Gut so jetzt." and not found.matches
+    assert found.text == "Gut so jetzt." and found.matches[0].use == "unused"
 
 
 def test_a_threshold_without_a_memory_is_refused(tiny_run):

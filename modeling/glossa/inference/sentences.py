@@ -12,7 +12,7 @@ from ..data.encoding.batching import TokenBatchSampler
 from ..segments_glossa import mask_numbers, put_back
 from ..sentences_glossa import clean_text
 from .confidence import UNCERTAIN, confidence, features, word_scores
-from .engines.engine import Batch, Engine, Search, Translation, UsedMatch
+from .engines.engine import UNUSED, Batch, Engine, Search, Translation, UsedMatch
 from .options import Checks, Execution
 from .plausibility import DIFFERENCES, find_problem
 from .sharing import is_first, merged, own_batches
@@ -82,7 +82,7 @@ class SentenceTranslator:
 
     def _translate(self, asked: list[Asked], progress: bool) -> list[list[Translation]]:
         sentences = [each.text for each in asked]
-        found = self._ranked(asked, self.search, progress)
+        asked, found = self._with_and_without_matches(asked, progress)
         for each, translations in zip(asked, found, strict=True):
             for translation in translations:
                 translation.matches = each.matches
@@ -104,6 +104,30 @@ class SentenceTranslator:
             if self._is_uncertain(translation):
                 translation.problem = UNCERTAIN
         return found
+
+    def _with_and_without_matches(
+        self, asked: list[Asked], progress: bool
+    ) -> tuple[list[Asked], list[list[Translation]]]:
+        """The translations of sentences, and what was read: of one with a match, the more probable one for each token.
+
+        A translation that comes with a wrong match is less probable than the one that the model makes alone.
+        """
+        matched = [row for row, each in enumerate(asked) if each.match]
+        if not matched:
+            return asked, self._ranked(asked, self.search, progress)
+        asked, search = list(asked), replace(self.search, scores=True)
+        found = self._ranked(asked, search, progress)
+        alone = [Asked(asked[row].text, asked[row].prefix) for row in matched]
+        for row, translations in zip(matched, self._ranked(alone, search), strict=True):
+            if self._mean(translations[0]) > self._mean(found[row][0]):
+                unused = tuple(match._replace(use=UNUSED) for match in asked[row].matches)
+                found[row], asked[row] = translations, asked[row]._replace(match="", matches=unused)
+        return asked, found
+
+    def _mean(self, translation: Translation) -> float:
+        """The log-probability of a translation for each token."""
+        tokens = len(self.tokenizer(text_target=translation.text, verbose=False)["input_ids"])
+        return (translation.score or 0.0) / tokens if translation.text else LOWEST_SCORE
 
     def _is_uncertain(self, translation: Translation) -> bool:
         return (

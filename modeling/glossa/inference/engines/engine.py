@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 ENGINES = ("auto", "torch", "ctranslate2")  # as commands name them
 Batch = list[list[int]]  # the token ids of some sources
 # How a match of a memory was used: as it is, with numbers and the like of the text, read by the model, or not at all,
-# since it is too long for the model with its sentence.
-COPIED, REPAIRED, READ, TOO_LONG = "copied", "repaired", "read", "too long"
+# since it is too long with its sentence, or the model finds its translation without it more probable.
+COPIED, REPAIRED, READ, UNUSED = "copied", "repaired", "read", "unused"
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class UsedMatch(NamedTuple):
 
     Attributes:
         score: How similar its source is, from 0 to 100.
-        use: How it was used: `COPIED`, `REPAIRED`, `READ` or `TOO_LONG`.
+        use: How it was used: `COPIED`, `REPAIRED`, `READ` or `UNUSED`.
         source: Its source in the memory, or "" where people do not see it.
         target: Its translation in the memory, or "" likewise.
         memory: The file of the memory.

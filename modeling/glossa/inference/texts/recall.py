@@ -12,7 +12,7 @@ from ...memory.repair import adapted
 from ...memory.store import Match, Memory
 from ...segments_glossa import Segment
 from ...spans_glossa import MEMORY, SENTINELS, Span
-from ..engines.engine import COPIED, READ, REPAIRED, TOO_LONG, UsedMatch
+from ..engines.engine import COPIED, READ, REPAIRED, UNUSED, UsedMatch
 from .labels import without_key
 from .tags import Tagged
 from .text import Sentence, Text
@@ -110,7 +110,7 @@ class Recall:
             read = behind(sentence.asked, pair)
             fitting = fits(sentence.asked + read)
             sentence.match_read = read if fitting else ""
-            sentence.matches = (_used(match, READ if fitting else TOO_LONG, memory),)
+            sentence.matches = (_used(match, READ if fitting else UNUSED, memory),)
 
 
 def _on_one_line(parts: Sequence[Sentence]) -> bool:
