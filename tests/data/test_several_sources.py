@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
+from small_corpus import pairs_of
 
 from glossa.data.arguments import DataArguments
 from glossa.data.cleaning.splitting import normalize_side
@@ -19,10 +20,6 @@ def table(path, rows):
 def numbered(letter, count):
     """Pairs that share no side with others."""
     return [(f"{letter} source {number}", f"{letter} target {number}") for number in range(count)]
-
-
-def pairs(dataset):
-    return list(zip(dataset["source"], dataset["target"], strict=True))
 
 
 def test_counts_weights_and_tags_of_two_sources(tmp_path):
@@ -45,13 +42,13 @@ def test_counts_weights_and_tags_of_two_sources(tmp_path):
         {"source": "a", "file": first, "line": 12, "reason": "duplicates", "excerpt": "a source 3 | a target 3"},
         {"source": "b", "file": second, "line": 21, "reason": "duplicates", "excerpt": "a source 4 | a target 4"},
     ]
-    train = pairs(dataset["train"])
+    train = pairs_of(dataset["train"])
     assert train[:20] == [pair for pair in numbered("a", 10) for _ in range(2)]
     chosen = [(source.removeprefix("<bt> "), target) for source, target in train[20:]]
     assert all(source.startswith("<bt> b source") for source, _ in train[20:])
     assert len(set(chosen)) == 10 and set(chosen) < set(numbered("b", 20))
-    assert pairs(prepare_pairs(settings)[0]["train"]) == train, "the same half again"
-    assert pairs(prepare_pairs(replace(settings, split_seed=2))[0]["train"])[20:] != train[20:], "another half"
+    assert pairs_of(prepare_pairs(settings)[0]["train"]) == train, "the same half again"
+    assert pairs_of(prepare_pairs(replace(settings, split_seed=2))[0]["train"])[20:] != train[20:], "another half"
 
 
 def test_no_sentence_is_in_two_splits_whatever_the_source(tmp_path):
@@ -117,11 +114,11 @@ def test_predefined_splits_of_sources_are_joined_and_replaced_by_files(tmp_path)
             (folder / f"{split}.jsonl").write_text(rows)
         folders.append({"dataset": str(folder), "name": name})
     dataset, report = prepare_pairs(DataArguments(sources=folders, test_size=0))
-    assert pairs(dataset["validation"]) == numbered("av", 3) + numbered("bv", 3)
+    assert pairs_of(dataset["validation"]) == numbered("av", 3) + numbered("bv", 3)
     assert report.splits["validation"]["read"] == 6 and report.sizes == {"train": 6, "validation": 6}
     given = table(tmp_path / "v.tsv", numbered("file", 2))
     dataset, report = prepare_pairs(DataArguments(sources=folders, test_size=0, validation_path=[given]))
-    assert pairs(dataset["validation"]) == numbered("file", 2)
+    assert pairs_of(dataset["validation"]) == numbered("file", 2)
 
 
 def test_a_source_without_a_usable_pair_is_named(tmp_path):
@@ -144,7 +141,8 @@ def test_the_pairs_of_flat_settings_are_those_of_one_source(tmp_path):
     path = table(tmp_path / "a.tsv", [*numbered("a", 50), ("a source 1", "a target 1")])
     flat, flat_report = prepare_pairs(DataArguments(data_path=[path]))
     one, report = prepare_pairs(DataArguments(sources=[{"data_path": path}]))
-    assert {split: pairs(rows) for split, rows in flat.items()} == {split: pairs(rows) for split, rows in one.items()}
+    first, second = ({split: pairs_of(rows) for split, rows in splits.items()} for splits in (flat, one))
+    assert first == second
     assert report.to_dict() == flat_report.to_dict()
     assert len(load_pairs(DataArguments(data_path=[path]))) == 50
 
@@ -216,7 +214,7 @@ def test_a_source_has_its_own_held_out_files(tmp_path):
         {"data_path": files["b"], "target_language": "fr", "validation_path": files["bv"]},
     ]
     dataset, _ = prepare_pairs(DataArguments(sources=sources, test_size=0))
-    assert pairs(dataset["validation"]) == numbered("av", 3) + numbered("bv", 3)
+    assert pairs_of(dataset["validation"]) == numbered("av", 3) + numbered("bv", 3)
     assert dataset["validation"]["language"][:] == ["de"] * 3 + ["fr"] * 3
     dataset, _ = prepare_pairs(DataArguments(sources=sources, test_size=0, validation_path=[files["t"]]))
-    assert pairs(dataset["validation"]) == numbered("t", 3) and dataset["validation"]["language"][:] == ["fr"] * 3
+    assert pairs_of(dataset["validation"]) == numbered("t", 3) and dataset["validation"]["language"][:] == ["fr"] * 3
