@@ -18,6 +18,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rapidfuzz.distance import Levenshtein
+
 from glossa.data.augmentation.pair import Pair
 from glossa.data.encoding.matches import USED, behind
 from glossa.evaluation.metrics import bleu_tokenizer, paired_bootstrap, score
@@ -38,6 +40,9 @@ BINS = {"all": (0, 101), "under 50": (0, 50), "50 to 59": (50, 60), "60 to 69": 
 BINS |= {"80 to 89": (80, 90), "90 and more": (90, 101), "under 70": (0, 70), "70 and more": (70, 101)}
 MATCH, WITHOUT, WITH, OFF, WRONG = "the match itself", "without", "with", "memory off", "random match"
 SYSTEMS = (MATCH, WITHOUT, WITH, OFF, WRONG)
+CHOSEN = (MATCH, WITHOUT, WITH)
+BEST = "the best of these"  # for each sentence, which only its reference can tell
+THRESHOLDS = (50, 60, 70, 80, 90)  # in use; in training it is `USED`
 BEAMS = 4
 SALT = "lo4:"  # of the hash that decides which pages are held out
 RECIPE = ["multi30k-en-de", "--dataset", "files", "--augmentation", "standard", "--num_train_epochs", "14"]
@@ -75,7 +80,8 @@ def run(arguments: argparse.Namespace) -> None:
             result = place | {"commit": read_commit(), **machine()} | {"metrics": compare(arguments, language, seed)}
             add_result(arguments.results, result, place)
     results = read_results(arguments.results)
-    tables = {"repair": score_lines(results), "repair-cost": cost_lines(results)}
+    tables = {"repair": score_lines(results), "repair-edits": edit_lines(results), "repair-cost": cost_lines(results)}
+    tables |= {"repair-threshold": threshold_lines(results)}
     for name, lines in tables.items():
         print(f"\n{lines}")
         if arguments.write:
@@ -117,6 +123,7 @@ def compare(arguments: argparse.Namespace, language: str, seed: int) -> dict[str
             started = time.process_time()
             found[name] = translations(runs[WITHOUT if name == WITHOUT else WITH], sources, recall)
             seconds[name] = time.process_time() - started
+        thresholds = {str(low): translations(runs[WITH], sources, Recall([memory], low)) for low in THRESHOLDS}
     file = arguments.output_dir / f"{language}-{seed}.json"
     file.write_text(json.dumps({"tests": tests, "found": found}, ensure_ascii=False), encoding="utf-8")
     cost = {name: _cost(output) | {"cpu_seconds": seconds[name]} for name, output in runs.items()}
@@ -125,7 +132,8 @@ def compare(arguments: argparse.Namespace, language: str, seed: int) -> dict[str
     texts = [test.source + own for test in near for own in ("", behind(test.source, test.match))]
     lengths = [len(ids) for ids in tokenizer(texts)["input_ids"]]
     cost[WITHOUT]["tokens"], cost[WITH]["tokens"] = (sum(lengths[side::2]) / len(near) for side in (0, 1))
-    return {"scores": by_bin(found, tests, language), "cost": cost}
+    read = {low: _read_scores(texts, tests, language) for low, texts in thresholds.items()}
+    return {"scores": by_bin(found, tests, language), "thresholds": read, "cost": cost}
 
 
 def _tested(memory: Memory, pair: Pair) -> Test:
@@ -168,8 +176,26 @@ def by_bin(found: dict[str, list[str]], tests: Sequence[Test], language: str) ->
             own[system] = score(some, references, 0, tokenize) | score(some, references, 1000, tokenize, ["bleu"])
         given = [found[WITHOUT][row] for row in rows], [found[WITH][row] for row in rows]
         own["paired"] = paired_bootstrap(*given, references, tokenize=tokenize, metrics=["bleu"])
+        own["edits"] = _edits(found, tests, rows)
         scores[name] = own
     return scores
+
+
+def _read_scores(texts: list[str], tests: Sequence[Test], language: str) -> dict[str, float]:
+    """The scores of translations of all pairs, and their edits as in [`_edits`]."""
+    scores = score(texts, [[test.target] for test in tests], 0, bleu_tokenizer(language))
+    typed = sum(Levenshtein.distance(text, test.target) for text, test in zip(texts, tests, strict=True))
+    edits = 100 * typed / sum(len(test.target) for test in tests)
+    return {name: one["score"] for name, one in scores.items()} | {"edits": edits}
+
+
+def _edits(found: dict[str, list[str]], tests: Sequence[Test], rows: Sequence[int]) -> dict[str, float]:
+    """The characters that turn translations into their references, in percent of these; and the share of all text."""
+    typed = {name: [Levenshtein.distance(found[name][row], tests[row].target) for row in rows] for name in CHOSEN}
+    typed[BEST] = list(map(min, zip(*typed.values(), strict=True)))
+    characters = sum(len(tests[row].target) for row in rows)
+    edits = {name: 100 * sum(each) / characters for name, each in typed.items()}
+    return edits | {"text": 100 * characters / sum(len(test.target) for test in tests)}
 
 
 def _cost(output: Path) -> dict[str, float]:
@@ -178,11 +204,19 @@ def _cost(output: Path) -> dict[str, float]:
     return {"steps": metrics["steps"], "seconds": metrics["training_seconds"], "parameters": metrics["parameters"]}
 
 
+def _by_language(results: list[dict]) -> dict[str, list[dict[str, dict]]]:
+    """The scores of all seeds of each language."""
+    found: dict[str, list[dict[str, dict]]] = {}
+    for result in results:
+        if result["table"] == "repair":
+            found.setdefault(result["row"], []).append(result["metrics"]["scores"])
+    return found
+
+
 def score_lines(results: list[dict]) -> str:
     """A table for each language: BLEU and TER of all systems by the score of the match, means over the seeds."""
     parts = []
-    for language in dict.fromkeys(result["row"] for result in results if result["table"] == "repair"):
-        own = [one["metrics"]["scores"] for one in results if one["table"] == "repair" and one["row"] == language]
+    for language, own in _by_language(results).items():
         rows = []
         for name in BINS:
             cells = {"score of the match": name, "pairs": f"{own[0][name]['pairs']:,}"}
@@ -200,6 +234,36 @@ def _cell(own: Sequence[dict]) -> str:
     values = [scores["bleu"]["score"] for scores in own]
     low, high = (min(values), max(values)) if len(own) > 1 else (own[0]["bleu"]["low"], own[0]["bleu"]["high"])
     return f"{bleu:.1f} [{low:.1f}, {high:.1f}] / {chrf:.1f} / {ter:.1f}"
+
+
+def edit_lines(results: list[dict]) -> str:
+    """A table for each language: the edits of what a translator could choose from, means over the seeds."""
+    parts = []
+    for language, own in _by_language(results).items():
+        rows = []
+        for name in BINS:
+            means = {key: sum(one[name]["edits"][key] for one in own) / len(own) for key in ("text", *CHOSEN, BEST)}
+            cells = {"score of the match": name, "of the text": f"{means.pop('text'):.1f}%"}
+            rows.append(cells | {key: f"{mean:.1f}%" for key, mean in means.items()})
+        parts.append(f"English to {language}:\n\n{table(rows)}")
+    return "\n\n".join(parts) or "No row is finished."
+
+
+def threshold_lines(results: list[dict]) -> str:
+    """All pairs with matches from several scores on, means over the seeds."""
+    rows = []
+    for language in _by_language(results):
+        own = [one["metrics"]["thresholds"] for one in results if one["table"] == "repair" and one["row"] == language]
+        for low in map(str, THRESHOLDS):
+            means = {name: sum(one[low][name] for one in own) / len(own) for name in own[0][low]}
+            cells = {"language": language, "matches from": low} | {"BLEU": f"{means['bleu']:.1f}"}
+            cells |= {
+                "chrF++": f"{means['chrf']:.1f}",
+                "TER": f"{means['ter']:.1f}",
+                "edits": f"{means['edits']:.1f}%",
+            }
+            rows.append(cells)
+    return table(rows) if rows else "No row is finished."
 
 
 def cost_lines(results: list[dict]) -> str:

@@ -37,11 +37,16 @@ KINDS = {
     "placeholder": "|".join(
         (
             r"\{\{\{.{0,80}?\}\}\}|\{\{.{0,80}?\}\}|[$#%]?\{[^{}\n]{0,80}\}|<%.{0,80}?%>",  # {{{x}}} ${x} %{x}
+            r"%[-+#0']*\d*<PRI\w+>",  # gettext's %<PRIu64>
             r"%(?:\([^()\n]{1,60}\)|<[^<>\s]{1,60}>)[-+ #0]*\d*(?:\.\d+)?[a-zA-Z]",  # %(name)s %<name>s
             # printf of C and Python, and arguments of Qt (%1, %L1, %n).
             r"%(?:\d+\$)?[-+#0]*(?:\*|\d+)?(?:\.(?:\*|\d+))?(?:hh|h|ll|l|L|q|j|z|t)?[sdiufFeEgGxXocra@](?![^\W\d_])",
+            # The same with the groups or digits of a locale (%'d, %Id), also in %'dth; and %dth, %dx%d.
+            r"%(?:\d+\$)?[-+#0]*['I][-+#0]*\d*(?:\.\d+)?(?:ll|l|j|z|t)?[diufFgG]",
+            r"(?<!\d)%(?:\d+\$)?[du](?=(?:st|nd|rd|th)(?![^\W_])|x%)",
             r"%(?:L?\d{1,2}|n)(?!\w)|%%",
             r"(?<!\w)%[A-Za-z_]\w*%(?!\w)",  # %NAME%
+            r"(?<![\d%])%[-_^#0]?[A-Za-z](?![^\W_])",  # %H:%M and %-d of strftime, %S of a program's own
             PLACEHOLDER.pattern,
         )
     ),

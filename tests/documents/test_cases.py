@@ -322,11 +322,17 @@ def test_an_accelerator_goes_to_its_letter(tmp_path):
         ("_Open", "Ouvrir", "_Ouvrir"),
         ("Save &as", "Enregistrer sous", "Enregistrer sous".replace("as", "&as")),
         ("&File", "Datei", "&Datei"),
+        ("D_efault zoom:", "Standard:", "Standard:".replace("S", "_S")),
     ):
         found = shouted_text(tmp_path, "a.po", f'msgid "{source}"\nmsgstr ""\n', lambda text, new=new: new)
         assert found.count("&") + found.count("_") == 2, "once in each of both"
         if expected != new:
             assert f'msgstr "{expected}"' in found
+
+
+def test_a_name_with_a_low_line_in_a_sentence_is_no_accelerator(tmp_path):
+    found = shouted_text(tmp_path, "a.po", 'msgid "Used if side_pane is set."\nmsgstr ""\n', str.upper)
+    assert 'msgstr "USED IF SIDE_PANE IS SET."' in found
 
 
 def test_plural_forms_that_are_made_are_reported(tmp_path, capsys):

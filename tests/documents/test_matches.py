@@ -1,6 +1,7 @@
 """What documents say of the matches of a translation memory."""
 
 import json
+import re
 import xml.etree.ElementTree as etree
 
 import pytest
@@ -11,6 +12,8 @@ from glossa.documents.job import DocumentJob
 from glossa.documents.memory import Kept
 from glossa.inference.texts.recall import Recall
 from glossa.memory.store import Memory
+from glossa.memory.units import Unit
+from glossa.spans_glossa import MEMORY
 
 CORE, MATCHES = "urn:oasis:names:tc:xliff:document:2.0", "urn:oasis:names:tc:xliff:matches:2.0"
 UNITS = [("Open the box now.", "Ouvrez la boîte."), ("Good day.", "Bonjour."), ("A & B are here.", "A & B là.")]
@@ -145,3 +148,28 @@ def test_finished_sentences_of_an_interrupted_job_count_only_with_the_same_match
         Kept(translate, tmp_path / "segments.jsonl").translate(sentences)
         assert (asked.pop() if asked else None) == expected
         assert [match.score for match in sentences[0].best.matches] == [88]
+
+
+def test_an_entry_of_po_takes_no_translation_of_another_context(translator, tmp_path):
+    """With equal context it is copied; with another one the model reads it, and people see that it did."""
+    units = [Unit("Open the door", "Ouvrir", context="menu"), Unit("Open the door", "Ouverte", context="state")]
+    translator.recall = Recall([Memory.temporary(())])
+    translator.recall.memories[0].add(units)
+    entries = "".join(f'msgctxt "{name}"\nmsgid "Open the door"\nmsgstr ""\n\n' for name in ("menu", "state", "x"))
+    path, target = tmp_path / "a.po", tmp_path / "b.po"
+    path.write_text(f'msgid ""\nmsgstr "Language: fr\\n"\n\n{entries}')
+    DocumentJob(path, target, languages=KNOWN).run(translator, None, False)
+    found = re.findall(r'msgstr "(.*)"', target.read_text())[1:]
+    assert found[:2] == ["Ouvrir", "Ouverte"]
+    assert found[2].startswith("OPEN THE DOOR") and MEMORY in translator.engine.asked[-1]
+
+
+def test_of_equally_good_matches_the_one_for_the_context_counts(translator, tmp_path):
+    units = [Unit("Open 5 doors", "Ouvrir 5", context="menu"), Unit("Open 5 doors", "Ouvertes : 5", context="state")]
+    translator.recall = Recall([Memory.temporary(())])
+    translator.recall.memories[0].add(units)
+    entries = "".join(f'msgctxt "{name}"\nmsgid "Open 7 doors"\nmsgstr ""\n\n' for name in ("menu", "state"))
+    path, target = tmp_path / "a.po", tmp_path / "b.po"
+    path.write_text(f'msgid ""\nmsgstr "Language: fr\\n"\n\n{entries}')
+    DocumentJob(path, target, languages=KNOWN).run(translator, None, False)
+    assert re.findall(r'msgstr "(.*)"', target.read_text())[1:] == ["Ouvrir 7", "Ouvertes : 7"]

@@ -143,8 +143,20 @@ def test_the_threshold():
 def test_a_match_that_is_too_long_with_its_sentence_is_not_read():
     engine, translator = reading([NEAR])
     translator.tokenizer.model_max_length = 30
-    translator.translate(["Open the bag now."])
+    ((found,),) = translator.translate(["Open the bag now."])
     assert engine.asked == ["Open the bag now."]
+    assert [match[:2] for match in found.matches] == [(88, "too long")]
+
+
+def test_a_prefix_and_a_memory():
+    """A translation that does not begin as asked is not taken; the other sentences of the text are as without one."""
+    terms = Terms(lambda: pytest.fail("nothing is searched for when texts are cut"))
+    translator = Translator(Function(str.upper), Characters(), recall=RECALL, terms=terms)
+    texts = ["One. Two.", "One. Two.", "Four. Three."]
+    planned = translator.plan(texts, ["Un", "Une", "FO"])
+    assert [[each.best.text if each.translations else None for each in text.sentences] for text in planned] == [
+        ["Un, deux."], [None, None], [None, "Trois."]
+    ]  # fmt: skip
 
 
 def test_checks_look_at_the_sentence_alone():

@@ -126,14 +126,14 @@ def test_nothing_is_removed_if_an_id_is_unknown(memory):
 
 
 def test_contexts(memory):
-    memory.add([Unit("Open", "Öffnen", before="File"), Unit("Open", "Offen", before="State"), Unit("Open", "Auf")])
+    memory.add([Unit("Open", "Öffnen", context="File"), Unit("Open", "Offen", context="State"), Unit("Open", "Auf")])
     assert len(memory) == 3
-    assert memory.exact("Open", before="File").target == "Öffnen"
-    assert memory.exact("Open", before="State").target == "Offen"
-    assert memory.exact("Open", before="Door").target == "Auf"  # no other one says the same
-    memory.remove([memory.exact("Open", before="Door").origin.id])
-    assert memory.exact("Open", before="Door") is None
-    assert memory.exact("Open", after="Door").target == "Offen"  # nothing is known of the text before
+    assert memory.exact("Open", context="File").target == "Öffnen"
+    assert memory.exact("Open", context="State").target == "Offen"
+    assert memory.exact("Open", context="Door").target == "Auf"  # no other one says the same
+    memory.remove([memory.exact("Open", context="Door").origin.id])
+    assert memory.exact("Open", context="Door") is None
+    assert memory.exact("Open").target == "Offen"  # the newest one, if nothing is known of the context
 
 
 def test_a_translation_may_equal_its_source(memory):

@@ -93,8 +93,8 @@ def _show(counts) -> None:
     refused = "".join(f", {number:,} left out ({reason})" for reason, number in counts.refused.most_common() if number)
     print(
         f"{counts.read:,} rows read{refused}. {counts.units:,} new units, {counts.duplicates:,} that the memory had, "
-        f"{counts.conflicts:,} with another translation than it had; {counts.sentences:,} were sentences of longer "
-        "units.",
+        f"{counts.conflicts:,} with another translation than it had; {counts.parts:,} were sentences of longer "
+        "units, or units without their tags.",
         file=sys.stderr,
     )
 
@@ -105,8 +105,9 @@ def search(options: SearchOptions) -> None:
     with Memory.open(options.memory) as memory:
         matches = memory.matches(options.text, options.threshold, options.most)
     for match in matches:
-        origin = ", ".join(filter(None, (match.origin.file, match.origin.key, match.origin.date)))
-        print(f"{match.score}%  id {match.origin.id}  {origin}\n  {match.source}\n  {match.target}")
+        own = match.origin
+        origin = ", ".join(filter(None, (own.file, own.key, own.date, own.context and f"context {own.context!r}")))
+        print(f"{match.score}%  id {own.id}  {origin}\n  {match.source}\n  {match.target}")
     if not matches:
         print(f"Nothing of {options.threshold}% or more.", file=sys.stderr)
 

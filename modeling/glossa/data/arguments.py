@@ -139,7 +139,7 @@ class DataArguments:
         default=None,
         metadata={
             "help": "Change a share of the training pairs in each epoch, so that the model translates text that is "
-            "written in other ways too: standard, or shares by kind such as '{\"upper_case\": 0.05}' (docs/data.md "
+            "written in other ways too: standard, or shares by kind such as '{\"lower_case\": 0.05}' (docs/data.md "
             "lists the kinds). Default: no change."
         },
     )

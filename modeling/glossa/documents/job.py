@@ -175,6 +175,8 @@ class Work:
                 if best.text != text.source or doubtful:
                     edits.append(place.edit(pieces, doubtful))
                     problem = place.check(edits[-1].written) if place.check else ""
+                    if problem:
+                        doubts |= {edit[:2]: edit for edit in place.doubt}
                 best.problem = best.problem or problem
                 self._count(text, best, number(place.start), path)
         yield compose(document.text, [*(edit for edit in edits if edit[:2] not in doubts), *doubts.values()])

@@ -37,6 +37,8 @@ class Place:
         lay: Writes the pieces of the translation, if they are more than escaped text.
         check: What is wrong with what is written, or "".
         label: Whether it is a text of a program, which ends as its source does.
+        marked: The text with the mark of its accelerator, if that was taken out of the parts, such as `_Open`.
+        context: What tells it from equal texts with other translations; None if there is nothing of the kind.
         copied: Whether the text stays, and its translation goes to where another edit copies it.
         doubt: What else is written if people should look at the translation; it replaces other edits of the same
             characters.
@@ -53,6 +55,8 @@ class Place:
     lay: Callable[[list[Piece]], list[Written]] | None = None
     check: Callable[[list[Written]], str] | None = None
     label: bool = False
+    marked: str = ""
+    context: str | None = None
     copied: bool = False
     doubt: Sequence[Edit] = ()
     doubtful_before: Sequence[Written] = ()
@@ -103,7 +107,8 @@ class Document:
 
     def tagged(self, place: Place) -> Tagged:
         """The words and tags of a place."""
-        return replace(take_tags(place.parts), label=self.language if place.label else None)
+        label = self.language if place.label else None
+        return replace(take_tags(place.parts), label=label, marked=place.marked, context=place.context)
 
 
 def has_words(parts: Iterable[Part]) -> bool:

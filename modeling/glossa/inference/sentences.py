@@ -45,8 +45,8 @@ class Asked(NamedTuple):
 
     @property
     def score(self) -> int:
-        """The score of the match, 0 without one."""
-        return max((match.score for match in self.matches), default=0)
+        """The score of the match that is read, 0 without one."""
+        return max((match.score for match in self.matches), default=0) if self.match else 0
 
 
 class SentenceTranslator:

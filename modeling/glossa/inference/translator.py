@@ -197,7 +197,7 @@ class Translator:
             sentences.append(sentence)
             start += len(segment.text) + len(segment.space)
         planned = Text(tagged, sentences)
-        if self.recall is not None and language == chosen and not any(sentence.prefix for sentence in sentences):
+        if self.recall is not None and language == chosen:
             fitting = partial(fits, translator.tokenizer, translator.tokenizer.model_max_length)
             self.recall.give(planned, spans, self.engine.reads_memory, fitting)
             self._describe(planned.sentences)

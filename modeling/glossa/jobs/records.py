@@ -44,8 +44,8 @@ def alone(path: Path, option: str) -> Iterator[None]:
         raise GlossaError(f"Another process is writing {path}. Wait for its end, or give another {option}.") from error
     try:
         yield
-        Path(lock.lock_file).unlink(missing_ok=True)
     finally:
+        Path(lock.lock_file).unlink(missing_ok=True)
         lock.release()
 
 

@@ -2,10 +2,11 @@
 
 import json
 import logging
-import time
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,13 @@ from ..errors import GlossaError
 from ..jobs.records import alone, stamp_file
 from ..sentences_glossa import split_text
 from .file import exists, is_memory
+from .origins import Details, read_details, written
 from .store import Memory
 from .units import Counts, Unit
 
 logger = logging.getLogger(__name__)
 
+_TAG = re.compile(r"</?[A-Za-z][\w.-]*(?:\s[^<>]*)?/?>")
 READ = (".tmx", ".xliff", ".xlf", ".po", ".tsv", ".csv", ".jsonl")  # of a folder, also packed
 
 
@@ -62,7 +65,7 @@ def units_of(
 ) -> Iterator[Unit]:
     """The units in files and folders, whose rows are counted.
 
-    A unit of several sentences is followed by these, if both sides have equally many. A file of a folder that cannot
+    A unit is followed by its parts, as [`parts_of`] has them. A file of a folder that cannot
     be read is left out with a warning; one that is named raises `GlossaError`.
     """
     for path in paths:
@@ -71,8 +74,8 @@ def units_of(
                 for unit in _units_of_file(file, source_language, target_language, counts):
                     yield unit
                     if sentences:
-                        parts = sentences_of(unit)
-                        counts.sentences += len(parts)
+                        parts = parts_of(unit)
+                        counts.parts += len(parts)
                         yield from parts
             except GlossaError as error:
                 if file == path:
@@ -85,7 +88,8 @@ def _units_of_file(file: Path, source: str, target: str, counts: Counts) -> Iter
     if _has_corrections(file):
         yield from _corrections(file, source, target, counts)
         return
-    changed = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(file.stat().st_mtime))
+    changed = written(datetime.fromtimestamp(file.stat().st_mtime, UTC))
+    details, own = read_details(file), Details(0)
     columns = Columns(((source, target), ("source", "target")))
     for text, translation, line, problem in read_rows((file,), columns, None):
         aside = set_aside(problem)
@@ -93,7 +97,12 @@ def _units_of_file(file: Path, source: str, target: str, counts: Counts) -> Iter
             continue
         counts.read += 1
         if not problem:
-            yield Unit(text, translation, changed, str(file))
+            while own.line < line:  # only formats with such details have any
+                own = next(details, Details(line))
+            unit = Unit(text, translation, own.date or changed, str(file), context=own.context)
+            yield unit
+            if all(own.singular) and text == own.plural:  # not in a catalog that is read from its translations
+                yield replace(unit, source=own.singular[0], target=own.singular[1])
         elif aside:
             counts.refused[aside] += 1
         else:
@@ -132,7 +141,17 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def sentences_of(unit: Unit) -> list[Unit]:
+def parts_of(unit: Unit) -> list[Unit]:
+    """What else a unit says: its text without tags, as documents give it, and the sentences of this text."""
+    plain = replace(unit, source=_without_tags(unit.source), target=_without_tags(unit.target))
+    return [*([plain] if plain.source != unit.source else []), *_sentences(plain)]
+
+
+def _without_tags(text: str) -> str:
+    return _TAG.sub(lambda tag: " " if tag[0].startswith("<br") else "", text)
+
+
+def _sentences(unit: Unit) -> list[Unit]:
     """The sentences of a unit of several, if both sides have equally many; as `split_sentences` of the data does."""
     sides = [split_text(text)[0] for text in (unit.source, unit.target)]
     if len(sides[0]) != len(sides[1]) or len(sides[0]) < 2:

@@ -12,7 +12,7 @@ from . import index
 HEADER = b"SQLite format 3\0"
 APPLICATION, SCHEMA_VERSION = 0x676C6D65, 1
 WAIT = 10.0  # seconds for another process that is writing
-_DAMAGED = ("malformed", "not a database", "decode to UTF-8", "no such table")  # in errors of SQLite
+_DAMAGED = ("malformed", "not a database", "decode to UTF-8", "no such table", "no such column")  # in errors of SQLite
 TABLES = f"""
 CREATE TABLE facts (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE files (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
@@ -20,7 +20,7 @@ CREATE TABLE sources (id INTEGER PRIMARY KEY, text TEXT NOT NULL, key TEXT, hash
 CREATE INDEX sources_by_hash ON sources (hash);
 CREATE TABLE units (
     id INTEGER PRIMARY KEY AUTOINCREMENT, source INTEGER NOT NULL, target TEXT NOT NULL, hash INTEGER NOT NULL,
-    before TEXT, after TEXT, date TEXT NOT NULL, file INTEGER NOT NULL, key TEXT NOT NULL, replaced_by INTEGER
+    context TEXT, date TEXT NOT NULL, file INTEGER NOT NULL, key TEXT NOT NULL, replaced_by INTEGER
 );
 CREATE INDEX units_by_source ON units (source);
 CREATE INDEX units_by_replacement ON units (replaced_by) WHERE replaced_by IS NOT NULL;

@@ -21,7 +21,7 @@ from .units import Counts, Match, Origin, Unit
 
 BLOCK = 50_000  # units that are added at once
 _UNITS = (
-    "SELECT units.id, target, units.hash, before, after, date, files.name, units.key FROM units "
+    "SELECT units.id, target, units.hash, context, date, files.name, units.key FROM units "
     "JOIN files ON files.id = file WHERE source = ? AND replaced_by IS NULL ORDER BY date DESC, units.id DESC"
 )
 
@@ -143,7 +143,6 @@ class Memory:
 
     def _add(self, unit: Unit, source: str, target: str, counts: Counts, sources: list[tuple[int, str]]) -> None:
         """Add a unit; a new source is added to `sources`, with its key."""
-        place = (_context(unit.before), _context(unit.after))
         id = self._source(source)
         if id is None:
             key = key_of(source)
@@ -154,9 +153,8 @@ class Memory:
             known = []
         else:
             known = self.connection.execute(
-                "SELECT id, target, date, replaced_by IS NULL, key FROM units "
-                "WHERE source = ? AND before IS ? AND after IS ?",
-                (id, *place),
+                "SELECT id, target, date, replaced_by IS NULL, key FROM units WHERE source = ? AND context IS ?",
+                (id, unit.context),
             ).fetchall()
         winner = next((row for row in known if row[3]), None)
         # Units of different keys stay apart, so that taking one back loses no other.
@@ -167,10 +165,10 @@ class Memory:
         origin = (unit.date, self._file(unit.file), unit.key)
         if same is None:
             counts.units += 1
-            row = (id, target, _hash(target), *place, *origin, None if newer else winner[0])
+            row = (id, target, _hash(target), unit.context, *origin, None if newer else winner[0])
             own = self.connection.execute(
-                "INSERT INTO units (source, target, hash, before, after, date, file, key, replaced_by) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row,
+                "INSERT INTO units (source, target, hash, context, date, file, key, replaced_by) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row,
             ).lastrowid  # fmt: skip
         elif unit.date >= same[2]:
             own = same[0]
@@ -251,32 +249,27 @@ class Memory:
             for ratio, _, id, other, _ in sorted(best, reverse=True):
                 score = 100 if other == text else min(int(ratio), 99)
                 if len(matches) < most and score >= threshold:
-                    matches += (unit for unit, _ in self._units(id, other, score))
+                    matches += self._units(id, other, score)
             return matches[:most]
 
-    def _units(self, id: int, text: str, score: int) -> Iterator[tuple[Match, tuple[str | None, str | None]]]:
-        """The units of a source that count, newest first, each with its context."""
-        for own, target, check, before, after, date, file, key in self.connection.execute(_UNITS, (id,)):
+    def _units(self, id: int, text: str, score: int) -> Iterator[Match]:
+        """The units of a source that count, newest first."""
+        for own, target, check, context, date, file, key in self.connection.execute(_UNITS, (id,)):
             if _hash(target) != check:
                 raise damaged(self.path)
-            yield Match(text, target, score, Origin(file, date, key, own)), (before, after)
+            yield Match(text, target, score, Origin(file, date, key, own, context))
 
-    def exact(self, source: str, before: str | None = None, after: str | None = None) -> Match | None:
-        """The unit with this source, if there is one.
+    def exact(self, source: str, context: str | None = None) -> Match | None:
+        """The unit with this source, if there is one that holds in the context.
 
-        A unit with a context is left out if `before` or `after` is given and is another text. One with the same
-        context comes before one without, and a newer one before an older one.
+        One with the same context, or as little one as this text, comes before others, and then a newer one before an
+        older one.
         """
-        text, place = _cleaned(source), (_context(before), _context(after))
+        text = _cleaned(source)
         with self.lock, errors_refused(self.path):
             id = self._source(text)
-            best, most = None, -1
-            for match, own in self._units(id, text, 100) if id is not None else ():
-                pairs = [(mine, given) for mine, given in zip(own, place, strict=True) if mine and given]
-                equal = sum(mine == given for mine, given in pairs)
-                if equal == len(pairs) and equal > most:
-                    best, most = match, equal
-            return best
+            found = [] if id is None else [unit for unit in self._units(id, text, 100) if unit.holds_in(context)]
+            return min(found, key=lambda unit: unit.origin.context != context, default=None)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -298,10 +291,6 @@ def _cleaned(text: str) -> str:
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
         return ""
     return clean_text(text)
-
-
-def _context(text: str | None) -> str | None:
-    return None if text is None else _cleaned(text)
 
 
 def _hash(text: str) -> int:

@@ -14,8 +14,8 @@ class Unit:
         date: When it was approved, in UTC as in "2026-11-29T08:00:00Z"; "" if it is not known, which is the oldest.
         file: Where it comes from.
         key: Who approved it: the name of a key of a server.
-        before: The text before `source`, if it holds only there.
-        after: The text after `source`, likewise.
+        context: What tells it from equal sources with other translations, such as the `msgctxt` of gettext; None if
+            there is nothing of the kind.
     """
 
     source: str
@@ -23,18 +23,18 @@ class Unit:
     date: str = ""
     file: str = ""
     key: str = ""
-    before: str | None = None
-    after: str | None = None
+    context: str | None = None
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a unit of a memory comes from: file, date and key as in [`Unit`], and its id in the memory."""
+    """Where a unit of a memory comes from: file, date, key and context as in [`Unit`], and its id."""
 
     file: str
     date: str
     key: str
     id: int
+    context: str | None = None
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,10 @@ class Match:
     score: int
     origin: Origin
 
+    def holds_in(self, context: str | None) -> bool:
+        """Whether it is not known to be the translation for another context."""
+        return self.origin.context is None or context is None or self.origin.context == context
+
 
 @dataclass
 class Counts:
@@ -61,7 +65,8 @@ class Counts:
     Attributes:
         read: Rows of the files.
         units: New units.
-        sentences: Pairs of sentences that were read out of longer pairs, among the units or duplicates.
+        parts: Pairs of sentences that were read out of longer pairs, and pairs without their tags, among the units or
+            duplicates.
         duplicates: Pairs that the memory had.
         conflicts: Pairs whose source the memory had with another translation.
         refused: Rows that are no pairs, by the reason.
@@ -69,7 +74,7 @@ class Counts:
 
     read: int = 0
     units: int = 0
-    sentences: int = 0
+    parts: int = 0
     duplicates: int = 0
     conflicts: int = 0
     refused: Counter[str] = field(default_factory=Counter)

@@ -15,7 +15,7 @@ from ..errors import GlossaError, require
 from ..inference.engines.engine import Translation, UsedMatch
 from ..inference.texts.recall import Recall
 from ..jobs.records import stamp_texts
-from ..memory.building import open_memory, sentences_of
+from ..memory.building import open_memory, parts_of
 from ..memory.store import Memory, Unit
 from ..sentences_glossa import split_text
 
@@ -130,7 +130,7 @@ class Memories:
         date = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         both = zip(source.split("\n"), target.split("\n"), strict=True)
         lines = [Unit(*sides, date, key=key) for sides in both if sides[0].strip()]
-        return not memory.add([each for line in lines for each in (line, *sentences_of(line))]).refused
+        return not memory.add([each for line in lines for each in (line, *parts_of(line))]).refused
 
     def take_back(self, key: str, pair: Pair, source: str) -> bool:
         """Remove the approved translations of the lines of a text, and of their sentences; whether there was one."""

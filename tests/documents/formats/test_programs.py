@@ -2,13 +2,15 @@
 
 import json
 import plistlib
+import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
-from translating import translated
+from translating import Given, translated
 
 from glossa.documents.formats.opening import UNKNOWN, Languages
+from glossa.documents.job import DocumentJob
 from glossa.errors import GlossaError
 
 POLISH = Languages("en", "pl")  # one, few, many and other
@@ -132,3 +134,34 @@ def test_fluent(tmp_path):
     (tmp_path / "a.ftl").write_text("sleep = Hi\nb b\n")
     with pytest.raises(GlossaError, match=r"a\.ftl, line 2: not Fluent"):
         translated(tmp_path / "a.ftl")
+
+
+ENTRY = 'msgid ""\nmsgstr ""\n\n#, {}\nmsgid "{}"\nmsgstr ""\n'
+REORDERED = {
+    "a.po": (ENTRY.format("c-format", "%s has %'d of %s"), "%2$'d OF %1$s, %3$s"),
+    "b.po": (ENTRY.format("python-format", "%s has %'d of %s"), "%'d OF %s, %s"),
+    "c.po": (ENTRY.format("c-format", "%1$s has %2$'d of %3$s"), "%2$'d OF %1$s, %3$s"),
+    "a.strings": ('"a" = "%s has %\'d of %s";\n', "%2$'d OF %1$s, %3$s"),
+    "strings.xml": ('<resources><string name="a">%s has %d of %s</string></resources>', "%2$d OF %1$s, %3$s"),
+}
+
+
+@pytest.mark.parametrize("name", REORDERED)
+def test_directives_in_another_order_are_numbered_where_programs_read_numbers(tmp_path, name):
+    def reorder(text):
+        first, number, last = re.findall(r"%\S+", text)
+        return f"{number} OF {first}, {last}"
+
+    content, expected = REORDERED[name]
+    assert expected in shouted(tmp_path, name, content, function=reorder)
+
+
+def test_a_directive_that_the_text_lacks_makes_an_entry_fuzzy(tmp_path, capsys):
+    path, target = tmp_path / "a.po", tmp_path / "b.po"
+    entries = [f'#, c-format\nmsgid "{text}"\nmsgstr ""\n' for text in ("%s is 100%% here", "%d files")]
+    path.write_text("\n".join(['msgid ""\nmsgstr ""\n', *entries]))
+    translator = Given(lambda text: text.replace("files", "files of %d"))
+    DocumentJob(path, target, languages=UNKNOWN).run(translator, None, False)
+    assert target.read_text().endswith('#, c-format\n#, fuzzy\nmsgid "%d files"\nmsgstr "%d files of %d"\n')
+    assert "1 of 2 translations look different in placeholders: line 9" in capsys.readouterr().err
+    assert "fuzzy" not in target.read_text().partition("files")[0].partition("#, fuzzy")[0]

@@ -21,6 +21,11 @@ def spans(text):
             "See %<name>s, {{{name}}}, %{count}, %r, %1, %L2, %n: 100%% sure, 7%room",
             ["%<name>s", "{{{name}}}", "%{count}", "%r", "%1", "%L2", "%n", "100%%"],
         ),
+        # As GNU gettext checks them in catalogs, and strftime.
+        ("Copy %'d files in %Id of %1$'u, the %'dth, %dst", ["%'d", "%Id", "%1$'u", "%'d", "%d"]),
+        ("A %dx%d picture of %<PRIu64> bytes: %m", ["%d", "%d", "%<PRIu64>", "%m"]),
+        ("at %-I:%M %p, %A, %B %e %Y; %S of", ["%-I", "%M", "%p", "%A", "%B", "%e", "%Y", "%S"]),
+        ("100%discount, 5 %discount and 3% of a", ["3%"]),
         ("{name} has {0} {{a.b}} ${PATH} #{x} <%= y %>", ["{name}", "{0}", "{{a.b}}", "${PATH}", "#{x}", "<%= y %>"]),
         ("See https://a.example/b?c=1. Or me@a.example!", ["https://a.example/b?c=1", "me@a.example"]),
         ("Open /etc/hosts, ./a.sh, C:\\a\\b.txt or c/a.md.", ["/etc/hosts", "./a.sh", "C:\\a\\b.txt", "c/a.md"]),

@@ -151,8 +151,26 @@ def read_xml(path: Path, columns: Columns) -> Iterator[Row]:
     a finished translation, is set aside. So is a row for each further variant of a language in a unit, and a warning
     names them. Raises `GlossaError` if the file is not XML or declares entities.
     """
-    etree, number = require("lxml.etree", "formats", file=path), 0
     variants: dict[str, int] = {}
+    number = 0
+    for element in unit_elements(path):
+        for sides in _units(element):
+            number += 1
+            present = [language for language, node in sides[0] if node is not None]
+            yield _unit_row(*sides, number, columns)
+            for variant in columns.variants(present):
+                variants[variant] = variants.get(variant, 0) + 1
+                yield variant, "", number, f"{OTHER_VARIANT}: {variant}"
+    if variants:
+        _warn_of(path, variants, columns)
+
+
+def unit_elements(path: Path) -> Iterator[Any]:
+    """The elements of the units of a .tmx or .xliff, each of which is empty as soon as the next one is read.
+
+    Raises `GlossaError` if the file is not XML or declares entities.
+    """
+    etree = require("lxml.etree", "formats", file=path)
     with open_binary(path) as file:
         events = etree.iterparse(
             file, ("start", "end"), tag=(*ROOTS, *UNITS), resolve_entities=False, no_network=True, load_dtd=False
@@ -162,19 +180,11 @@ def read_xml(path: Path, columns: Columns) -> Iterator[Row]:
                 if event == "start" and element.getparent() is None:
                     _refuse_entities(path, element.getroottree().docinfo.internalDTD)
                 elif event == "end" and "{*}" + _name(element) in UNITS:
-                    for sides in _units(element):
-                        number += 1
-                        present = [language for language, node in sides[0] if node is not None]
-                        yield _unit_row(*sides, number, columns)
-                        for variant in columns.variants(present):
-                            variants[variant] = variants.get(variant, 0) + 1
-                            yield variant, "", number, f"{OTHER_VARIANT}: {variant}"
+                    yield element
                     _forget(element)
         except etree.XMLSyntaxError as error:
             reason = " ".join(error.msg.split())
             raise GlossaError(f"{path} is not XML: {reason}. Correct it, or export it again.") from error
-    if variants:
-        _warn_of(path, variants, columns)
 
 
 def _warn_of(path: Path, variants: dict[str, int], columns: Columns) -> None:
@@ -291,11 +301,7 @@ def read_po(path: Path, columns: Columns) -> Iterator[Row]:
     are in the other language. Of plural forms, the last is read with `msgid_plural`. Entries that are fuzzy, obsolete
     or not translated are set aside. Raises `GlossaError` if it is no PO, or the language is none of the two.
     """
-    with open_binary(path) as file:
-        content = file.read(LARGEST + 1)
-        if len(content) > LARGEST:
-            raise _too_large(path, "Split it.")
-    text, reverse, number = _catalog(path, content), False, 0
+    text, reverse, number = read_catalog(path), False, 0
     for entry in po.entries(text, str(path)):
         if entry.is_header:
             header = po.said(text, entry.fields.get("msgstr"))
@@ -316,8 +322,12 @@ def read_po(path: Path, columns: Columns) -> Iterator[Row]:
             yield *((translation, source) if reverse else (source, translation)), number, ""
 
 
-def _catalog(path: Path, content: bytes) -> str:
-    """The text of a .po, in the encoding that it declares."""
+def read_catalog(path: Path) -> str:
+    """The text of a .po, in the encoding that it declares. Raises `GlossaError` if it is too large, or in another."""
+    with open_binary(path) as file:
+        content = file.read(LARGEST + 1)
+    if len(content) > LARGEST:
+        raise _too_large(path, "Split it.")
     declared = _CHARSET.search(content[: 1 << 16])
     name = declared[1].decode() if declared else "UTF-8"
     try:

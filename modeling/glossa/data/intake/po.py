@@ -1,5 +1,6 @@
 """PO catalogs of gettext: their entries, with the characters of each string."""
 
+import gettext
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -8,6 +9,7 @@ from ...errors import GlossaError
 
 ESCAPE = re.compile(r"\\(?:[0-7]{1,3}|x[0-9a-fA-F]{1,2}|.)", re.S)
 _ESCAPES = {"\\n": "\n", "\\t": "\t", "\\r": "\r", '\\"': '"', "\\\\": "\\"}
+_PLURAL = re.compile(r"nplurals\s*=\s*(\d+)\s*;\s*plural\s*=\s*([^;\\]+)")
 _LINE = re.compile(r"[^\n]*(?:\n|\Z)")
 _OBSOLETE = re.compile(r"[ \t]*#~[ \t]*(?=[m\"])")
 _KEYWORD = re.compile(r"[ \t]*(msgctxt|msgid_plural|msgid|msgstr(?:\[\d+\])?)[ \t]*(?=\")")
@@ -72,6 +74,20 @@ def said(text: str, own: Field | None) -> str:
     """What the strings of a field say; "" without one."""
     strings = [text[start:end] for start, end in own.strings] if own else []
     return ESCAPE.sub(lambda found: unescaped(found[0]), "".join(strings))
+
+
+def plural_forms(header: str, name: str) -> tuple[int, int]:
+    """How many forms a catalog has, and which one is for 1; zeros if its header does not say it.
+
+    Raises `GlossaError` if what it says is no rule.
+    """
+    found = _PLURAL.search(header)
+    if found is None:
+        return 0, 0
+    try:
+        return int(found[1]), gettext.c2py(found[2])(1)
+    except ValueError as error:
+        raise GlossaError(f"{name}: its header has no valid Plural-Forms: {error}. Repair it.") from error
 
 
 def entries(text: str, name: str) -> Iterator[Entry]:

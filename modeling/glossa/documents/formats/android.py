@@ -46,7 +46,9 @@ class _Strings(Units):
     def add(self, index: int) -> None:
         """Add what stands in an element, if it is a text."""
         if not _REFERENCE.fullmatch(self.content(index)):
-            self.document.places += self.string(index, _escape, named=False, kept=_QUOTE, literal=_escaped)
+            self.document.places += self.string(
+                index, _escape, named=False, printf=True, kept=_QUOTE, literal=_escaped
+            )
 
     def text_parts(self, start: int, end: int) -> list[Part]:
         if not self.text.startswith(CDATA, start):

@@ -29,7 +29,7 @@ def read(text: str, name: str, languages: "Languages") -> Document:
         position = found.end()
         if found[3] is not None:
             parts = cut(text, *found.span(3), _ESCAPE, _decode, collapse=False)
-            document.places += string_places(parts, text, _escape, named=False)
+            document.places += string_places(parts, text, _escape, named=False, printf=True)
     rest = _REST.match(text, position)
     if rest.end() < len(text):
         line = line_numbers(text)(rest.end())

@@ -1,12 +1,11 @@
 """PO catalogs of gettext: empty translations are filled in, others stay."""
 
-import gettext
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...data.intake.po import ESCAPE, Entry, Field, entries, flags_of, unescaped
-from ...errors import GlossaError, require
+from ...data.intake.po import ESCAPE, Entry, Field, entries, flags_of, plural_forms, said, unescaped
+from ...errors import require
 from ...inference.texts.tags import Part
 from ..places import Document, Edit, Place
 from .language import check_target, missing_forms
@@ -16,7 +15,7 @@ from .tokens import cut
 if TYPE_CHECKING:
     from .opening import Languages
 
-_PLURAL = re.compile(r"nplurals\s*=\s*(\d+)\s*;\s*plural\s*=\s*([^;\\]+)")
+PRINTF = {"c-format", "objc-format", "php-format"}  # flags of texts whose arguments may be numbered
 
 
 def read(text: str, name: str, languages: "Languages") -> Document:
@@ -74,24 +73,27 @@ class _Catalog:
                 self.document.edits.append(Edit(before - self.text[:before].endswith("\r"), each.end, []))
 
     def _has_words(self, own: Field) -> bool:
-        return next(self._places(own), None) is not None
+        return next(self._places(own, printf=False), None) is not None
 
     def _copy(self, entry: Entry, source: Field, targets: list[Field]) -> None:
         """Have the translation of a field written to others."""
-        places = list(self._places(source)) if targets else []
+        flags = [flag for line in entry.flags for flag in flags_of(self.text[slice(*line)])]
+        places = list(self._places(source, not PRINTF.isdisjoint(flags))) if targets else []
         if not places:
             return
         start = min(each.start for each in entry.fields.values())
+        context = entry.fields.get("msgctxt")
         for place in places:
+            place.context = said(self.text, context) if context else None
             place.doubt = [Edit(start, start, [f"#, fuzzy{self.line_end}"])]
         self.document.places += places
         self.document.edits += [Edit(*target.span, [source.span]) for target in targets]
 
-    def _places(self, source: Field) -> Iterator[Place]:
+    def _places(self, source: Field, printf: bool) -> Iterator[Place]:
         parts: list[Part] = []
         for span in source.strings:
             parts += cut(self.text, *span, ESCAPE, unescaped, collapse=False)
-        for place in string_places(parts, self.text, _escape, named=False, accelerators="&_"):
+        for place in string_places(parts, self.text, _escape, named=False, accelerators="&_", printf=printf):
             place.copied = True
             yield place
 
@@ -99,8 +101,8 @@ class _Catalog:
         own = entry.fields.get("msgstr")
         if own is None:
             return
-        said = "".join(self.text[slice(*span)] for span in own.strings)
-        language = re.search(r"(?:^|\\n)Language:[ \t]*([\w@.-]*)", said)
+        header = "".join(self.text[slice(*span)] for span in own.strings)
+        language = re.search(r"(?:^|\\n)Language:[ \t]*([\w@.-]*)", header)
         if language and language[1]:
             check_target(self.name, language[1], self.languages)
         before = len(self.document.edits)
@@ -108,18 +110,13 @@ class _Catalog:
             new = self._filled(self.text[start:end])
             if new != self.text[start:end]:
                 self.document.edits.append(Edit(start, end, [new]))
-                said = said.replace(self.text[start:end], new)
+                header = header.replace(self.text[start:end], new)
         if len(self.document.edits) > before:
             for start, end in entry.flags:
                 others = ", ".join(flag for flag in flags_of(self.text[start:end]) if flag != "fuzzy")
                 kept = f"#, {others}{self.line_end}" if others else ""
                 self.document.edits.append(Edit(start, end, [kept]))
-        if plural := _PLURAL.search(said):
-            self.forms = int(plural[1])
-            try:
-                self.singular = gettext.c2py(plural[2])(1)
-            except ValueError as error:
-                raise GlossaError(f"{self.name}: its header has no valid Plural-Forms: {error}. Repair it.") from error
+        self.forms, self.singular = plural_forms(header, self.name)
 
     def _filled(self, line: str) -> str:
         """A line of the header with what the translations need in place of what a template has."""

@@ -8,6 +8,7 @@ from ...inference.texts.tags import Part, Piece
 from ...spans_glossa import find_spans
 from ..places import Place, Written, has_words, spelled
 from .icu import with_messages
+from .printf import keep_directives
 from .tokens import Cutter, trimmed
 
 # Elements of HTML that end a text.
@@ -22,6 +23,7 @@ _MARK = re.compile(rf"{_TAG.pattern}|(?<![ \t])[ \t]*+\r?\n\s*+")
 # Names that programs use: with a mark, a digit or a capital inside, and no space.
 _NAME = re.compile(r"\S*(?:\w[_#/\\]\w|[a-z][A-Z]|\d|^[#@$._/-]|\w[.:]\w)\S*|[A-Z_]+_[A-Z_]+")
 # The mark before the letter that is pressed with Alt to choose a menu: & of Windows and Qt, _ of GTK.
+_IN_SENTENCE = re.compile(r"[^\W_]_[^\W_].*[^.]\.\s*\Z", re.S)
 _ACCELERATORS = {"&": re.compile(r"&(?=[^\W_])(?!#?\w+;)"), "_": re.compile(r"_(?=[^\W_])")}
 
 
@@ -82,6 +84,7 @@ def string_places(
     accelerators: str = "",
     kept: str = "",
     literal: Callable[[str], str] = str,
+    printf: bool = False,
 ) -> Iterator[Place]:
     """The places of one string.
 
@@ -92,6 +95,7 @@ def string_places(
         named: Whether the string may be a name of the program instead of a text.
         accelerators: Marks of accelerators that strings of this format have.
         literal: How it is written in sections of XML that are no markup.
+        printf: Whether the program prints it with `printf`, so that its directives take their arguments in order.
         kept: A pattern of what stays in strings of this format, as a word of its own.
     """
     if named and not is_text("".join(part.text for part in parts)):
@@ -102,7 +106,10 @@ def string_places(
     place = Place(own, spelled(own, text, escape), label=True, literal=literal)
     for mark in accelerators:
         _take_accelerator(place, mark)
-    yield from with_messages(place, text)
+    for each in with_messages(place, text):
+        if printf:
+            keep_directives(each)
+        yield each
 
 
 def _take_accelerator(place: Place, mark: str) -> None:
@@ -112,8 +119,11 @@ def _take_accelerator(place: Place, mark: str) -> None:
     if len(found) != 1 or shown.count(mark) != 1:
         return
     cutter, at = Cutter(place.parts), found[0].start()
-    if any(start <= at < end for start, end in find_spans(shown)):
+    if any(start <= at < end for start, end in find_spans(shown[:at] + shown[at + 1 :])):
         return
+    if mark == "_" and _IN_SENTENCE.search(shown):
+        return  # a name with a low line
+    place.marked = shown if all(part.kind == "text" for part in place.parts) else ""
     before = list(cutter.up_to(at))
     span = cutter.span_up_to(at + 1)
     place.parts = [*before, *cutter.up_to(len(shown))]
@@ -123,7 +133,12 @@ def _take_accelerator(place: Place, mark: str) -> None:
 
 
 def _with_accelerator(pieces: list[Piece], mark: str, letter: str) -> list[Piece]:
-    """Pieces with a mark before the letter, at the start of a word if one begins with it, or else before the first."""
+    """Pieces with a mark before the letter, at the start of a word if one begins with it, or else before the first.
+
+    A translation that has the mark already, such as one of a memory, stays as it is.
+    """
+    if any(isinstance(piece, str) and _ACCELERATORS[mark].search(piece) for piece in pieces):
+        return pieces
     for pattern in (rf"\b{letter}", letter, r"[^\W_]"):
         for number, piece in enumerate(pieces):
             found = re.search(pattern, piece, re.I) if isinstance(piece, str) else None

@@ -75,7 +75,7 @@ class _Catalog:
 
     def _translate(self, values: list[Node]) -> None:
         for value in values:
-            for place in value_places(self.text, value, self.escape, named=False, kept=VARIABLE):
+            for place in value_places(self.text, value, self.escape, named=False, printf=True, kept=VARIABLE):
                 place.copied = True
                 self.document.places.append(place)
 

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
 ENGINES = ("auto", "torch", "ctranslate2")  # as commands name them
 Batch = list[list[int]]  # the token ids of some sources
-# How a match of a memory was used: as it is, with numbers and the like of the text, or read by the model.
-COPIED, REPAIRED, READ = "copied", "repaired", "read"
+# How a match of a memory was used: as it is, with numbers and the like of the text, read by the model, or not at all,
+# since it is too long for the model with its sentence.
+COPIED, REPAIRED, READ, TOO_LONG = "copied", "repaired", "read", "too long"
 
 
 @dataclass(frozen=True)
@@ -47,11 +48,11 @@ class Search:
 
 
 class UsedMatch(NamedTuple):
-    """A match of a translation memory that a translation comes from.
+    """A match of a translation memory for a sentence.
 
     Attributes:
         score: How similar its source is, from 0 to 100.
-        use: How it was used: `COPIED`, `REPAIRED` or `READ`.
+        use: How it was used: `COPIED`, `REPAIRED`, `READ` or `TOO_LONG`.
         source: Its source in the memory, or "" where people do not see it.
         target: Its translation in the memory, or "" likewise.
         memory: The file of the memory.
@@ -79,7 +80,7 @@ class Translation:
         links: Numbers of linked words, between white space, of source and translation, if they were asked for.
         terms: Each term of a glossary that the text has, as it is there; its translations in the glossary; and whether
             the translation has one: "used", "searched" (after a second search for it) or "missing".
-        matches: The matches of a memory that it comes from.
+        matches: The matches of a memory for its sentences.
         words: Its words, between white space, with the probability that each is right ([`word_scores`]) or None for
             those that the model did not write, if they were asked for.
     """

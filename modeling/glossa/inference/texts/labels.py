@@ -119,6 +119,12 @@ def _key_of(segment: Segment) -> int | None:
     return None if any(start <= found[0] < end for start, end in segment.spans) else found[0]
 
 
+def without_key(text: str) -> str:
+    """`text` without the only mark of a key that it has."""
+    place = _key_of(Segment(text, ""))
+    return text if place is None else text[:place] + text[place + 1 :]
+
+
 def with_end(target: str, end: End, language: str | None) -> str:
     """`target`, which ends as `end` does, as `language` writes it; a mark of the same kind stays as it is."""
     own, code = End.of(target), (language or "").partition("-")[0]

@@ -12,10 +12,13 @@ from ...memory.repair import adapted
 from ...memory.store import Match, Memory
 from ...segments_glossa import Segment
 from ...spans_glossa import MEMORY, SENTINELS, Span
-from ..engines.engine import COPIED, READ, REPAIRED, UsedMatch
+from ..engines.engine import COPIED, READ, REPAIRED, TOO_LONG, UsedMatch
+from .labels import without_key
+from .tags import Tagged
 from .text import Sentence, Text
 
 LINE_ENDS = frozenset("\n\r\u2028\u2029")
+COMPARED = 3  # matches of a memory, of which one with equal score may be for the context
 TOGETHER = 6  # parts of a text, at most, that are looked up as one
 
 
@@ -45,7 +48,8 @@ class Recall:
     def give(self, text: Text, spans: Sequence[Span], reads: bool, fits: Callable[[str], bool]) -> None:
         """Give a text the translations that the memories have, of all of it or of its sentences.
 
-        If only numbers, placeholders or addresses differ, the translation gets the ones of the text.
+        If only numbers, placeholders or addresses differ, the translation gets the ones of the text. A translation for
+        another context than the text's is not copied; the model may still read it.
 
         Args:
             text: A text without translations.
@@ -53,53 +57,60 @@ class Recall:
             reads: Whether the model has learned to read matches.
             fits: Whether a sentence, with what follows it, is short enough for the model.
         """
-        whole = Sentence(Segment(text.source, "", spans=tuple(spans)))
-        if len(text.sentences) > 1 and _on_one_line(text.sentences) and self._take(whole):
+        whole = Sentence(Segment(text.source, "", spans=tuple(spans)), prefix=text.sentences[0].prefix)
+        context, marked = text.tagged.context, text.tagged.marked
+        as_one = [*([marked] if marked else []), *([text.source] if len(text.sentences) > 1 else [])]
+        if _on_one_line(text.sentences) and any(self._take(whole, context, source) for source in as_one):
             text.sentences = [whole]
             return
-        text.sentences = self._joined(text.sentences)
+        text.sentences = self._joined(text.sentences, context)
         for sentence in text.sentences:
-            if not sentence.translations and not self._take(sentence):
-                self._match(sentence, reads, fits)
+            if not sentence.translations and not self._take(sentence, context):
+                self._match(sentence, text.tagged, reads, fits)
 
-    def _joined(self, parts: list[Sentence]) -> list[Sentence]:
+    def _joined(self, parts: list[Sentence], context: str | None) -> list[Sentence]:
         """The parts of a text; neighbors that a memory has together, such as a long sentence that was cut, are one."""
         found, start = [], 0
         while start < len(parts):
             size, whole = min(TOGETHER, len(parts) - start), parts[start]
             while size > 1:
                 some = parts[start : start + size]
-                if _on_one_line(some) and self._take(whole := _together(some)):
+                if _on_one_line(some) and self._take(whole := _together(some), context):
                     break
                 size -= 1
             found.append(whole if size > 1 else parts[start])
             start += size
         return found
 
-    def _take(self, sentence: Sentence) -> bool:
-        """Take the translation of an equal sentence, if it has all spans."""
+    def _take(self, sentence: Sentence, context: str | None, source: str | None = None) -> bool:
+        """Take the translation of an equal sentence, or of `source`, if it has all spans."""
         for memory in self.memories:
-            match = memory.exact(sentence.source)
+            match = memory.exact(sentence.source if source is None else source, context)
             if match is not None and sentence.remember(match.target):
                 sentence.best.matches = (_used(match, COPIED, memory),)
                 return True
         return False
 
-    def _match(self, sentence: Sentence, reads: bool, fits: Callable[[str], bool]) -> None:
+    def _match(self, sentence: Sentence, text: Tagged, reads: bool, fits: Callable[[str], bool]) -> None:
         found = [
-            (match, memory) for memory in self.memories for match in memory.matches(sentence.source, self.threshold)
+            (match, memory)
+            for memory in self.memories
+            for match in memory.matches(sentence.source, self.threshold, COMPARED)
         ]
         if not found:
             return
-        match, memory = max(found, key=lambda one: one[0].score)
-        repaired = adapted(match, sentence.source, sentence.written_in)
-        if repaired.whole and sentence.remember(repaired.target):
+        match, memory = max(found, key=lambda one: (one[0].score, one[0].holds_in(text.context)))
+        bare = without_key if text.label is not None else str  # the model reads no marks of accelerators
+        plain = replace(match, source=bare(match.source), target=bare(match.target))
+        repaired = adapted(plain, sentence.source, sentence.written_in)
+        if repaired.whole and match.holds_in(text.context) and sentence.remember(repaired.target):
             sentence.best.matches = (_used(match, REPAIRED, memory),)
         elif reads:
-            pair = Pair(*(_as_read(sentence, text) for text in (match.source, repaired.target)))
+            pair = Pair(*(_as_read(sentence, side) for side in (plain.source, repaired.target)))
             read = behind(sentence.asked, pair)
-            if fits(sentence.asked + read):
-                sentence.match_read, sentence.matches = read, (_used(match, READ, memory),)
+            fitting = fits(sentence.asked + read)
+            sentence.match_read = read if fitting else ""
+            sentence.matches = (_used(match, READ if fitting else TOO_LONG, memory),)
 
 
 def _on_one_line(parts: Sequence[Sentence]) -> bool:

@@ -74,12 +74,16 @@ class Tagged:
         root: The tags.
         label: For a label, whose translation ends as it does, the code of the target language, or "".
         alone: Spans of `text` that are a part of the source each, such as an image with a name or code.
+        marked: The text with the mark of its accelerator, if that was taken out, such as `_Open`.
+        context: What tells it from equal texts with other translations, as in [`glossa.memory.units.Unit`].
     """
 
     text: str
     root: Element
     alone: list[tuple[Span, Part]] = field(default_factory=list)
     label: str | None = None
+    marked: str = ""
+    context: str | None = None
 
     @property
     def is_plain(self) -> bool:

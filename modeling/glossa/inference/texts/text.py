@@ -118,9 +118,9 @@ class Sentence:
         return locate(self.source, self.segment.spans, text) if text.strip() else ()
 
     def remember(self, target: str) -> bool:
-        """Take `target` from a memory, if it has all spans."""
+        """Take `target` from a memory, if it has all spans and the beginning that is asked for."""
         places = locate(self.source, self.segment.spans, target)
-        if places is not None:
+        if places is not None and target.startswith(self.prefix):
             self.translations, self.places, self.remembered = [Translation(target)], [places], True
         return self.remembered
 

@@ -1,7 +1,8 @@
 // What a translation memory has for the sentences: how similar it is, what differs, and its translation.
 import { element, show } from "./common.js";
 
-const USES = { copied: "used as it is", repaired: "used with the numbers of this text", read: "read by the model" };
+const USES = { copied: "used as it is", repaired: "used with the numbers of this text", read: "read by the model",
+  "too long": "too long to be read with this text" };
 const MOST = 400; // words of a sentence that are compared
 
 export function showMatches(sentences) {
