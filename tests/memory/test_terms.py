@@ -33,9 +33,7 @@ def test_values(text, values):
 def test_kinds_differ():
     assert key_of("Page 1.5") == key_of("Page 20,000") == f"Page {NUMBER}"
     assert key_of("a <b>c") == key_of("a <i>c") == f"a {TAG}c"
-    assert (
-        len({key_of(f"a {value}") for value in ("1", "{b}", "<b>", "http://b.c", "/b/c", "--bc", "🙂")}) == 7
-    )
+    assert len({key_of(f"a {value}") for value in ("1", "{b}", "<b>", "http://b.c", "/b/c", "--bc", "🙂")}) == 7
 
 
 def test_texts_that_are_not_searched_for_values_have_none(monkeypatch):
