@@ -10,11 +10,12 @@ REVERSE = Columns((("fr", "en"), ("source", "target")))
 
 
 def read(path, columns=BY_LANGUAGE, limit=None):
-    return list(read_rows((path,), columns, limit))
+    """The rows of a file, or of aligned ones."""
+    return list(read_rows(path if isinstance(path, tuple) else (path,), columns, limit))
 
 
-def written(path, text):
-    path.write_text(text, encoding="utf-8")
+def written(path, content):
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return path
 
 

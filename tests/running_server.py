@@ -40,6 +40,17 @@ def running(build):
         thread.join(60)
 
 
+def ask(url, path="translate", **fields):
+    """The answer to a request; from English to French, if `fields` do not say otherwise."""
+    return requests.post(f"{url}/{path}", json={"source": "en", "target": "fr"} | fields, timeout=120)
+
+
+def send(url, name, content, **fields):
+    """The answer to a request to translate a document, with the same languages."""
+    fields = {"source": "en", "target": "fr"} | fields
+    return requests.post(f"{url}/translate_file", files={"file": (name, content)}, data=fields, timeout=120)
+
+
 def until(condition):
     """Wait for something that happens in the server, for ten seconds at most."""
     assert any(condition() or time.sleep(0.1) for _ in range(100))

@@ -2,6 +2,8 @@
 
 import random
 
+from datasets import Dataset
+
 WORDS = [first + second for first in "bcdfgklm" for second in ("a", "e", "i", "o", "u")]
 
 
@@ -28,6 +30,17 @@ def corpus(seed, size=1500):
     rows += [("nothing", ""), ("<b>bold</b>", "gras"), ("same", "same"), ("Ã©tÃ©", "summer")]
     generator.shuffle(rows)
     return rows
+
+
+def dataset_of(*pairs):
+    """A data set of these pairs."""
+    sources, targets = zip(*pairs, strict=True)
+    return Dataset.from_dict({"source": list(sources), "target": list(targets)})
+
+
+def pairs_of(dataset):
+    """The pairs of a data set."""
+    return list(zip(dataset["source"], dataset["target"], strict=True))
 
 
 def write(path, rows):

@@ -125,6 +125,13 @@ class RunFolder:
         """The data report as a dictionary, with `local`: the settings that name a folder rather than the Hub."""
         return self._read_json(DATA_REPORT, {})
 
+    def changed_data(self, current: dict[str, str]) -> list[str] | None:
+        """The splits whose texts, by their fingerprints, are not those of the run; None if it has no fingerprints."""
+        saved = self.data_report.get("fingerprints")
+        if saved is None:
+            return None
+        return [split for split in {**saved, **current} if saved.get(split) != current.get(split)]
+
     def write_data_report(self, report: dict) -> None:
         """Replace the counts of the data report by the final ones."""
         self._write_json(DATA_REPORT, without_secrets(self.data_report | report))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy
 import pytest
-from datasets import Dataset
+from small_corpus import dataset_of
 
 from glossa.data.arguments import DataArguments
 from glossa.data.cleaning.splitting import normalize_side
@@ -15,17 +15,12 @@ from glossa.errors import GlossaError
 ANKI = Path(__file__).parents[3] / "shared/data/anki/fra-eng.zip"
 
 
-def of(*pairs):
-    sources, targets = zip(*pairs, strict=True)
-    return Dataset.from_dict({"source": list(sources), "target": list(targets)})
-
-
 def sides(dataset):
     return {side: {normalize_side(text) for text in dataset[side]} for side in ("source", "target")}
 
 
 def test_group_references():
-    pairs = of(("b", "1"), ("a", "2"), ("b", "3"), ("B", "4"))
+    pairs = dataset_of(("b", "1"), ("a", "2"), ("b", "3"), ("B", "4"))
     assert group_references(pairs) == [("b", ["1", "3"]), ("a", ["2"]), ("B", ["4"])]
 
 

@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
+from small_corpus import pairs_of, write
 
 from glossa.data.arguments import DataArguments
 from glossa.data.cleaning.splitting import normalize_side
@@ -11,23 +12,14 @@ from glossa.data.pairs import by_language, load_pairs, prepare_pairs
 from glossa.errors import GlossaError
 
 
-def table(path, rows):
-    path.write_text("".join(f"{source}\t{target}\n" for source, target in rows), encoding="utf-8")
-    return str(path)
-
-
 def numbered(letter, count):
     """Pairs that share no side with others."""
     return [(f"{letter} source {number}", f"{letter} target {number}") for number in range(count)]
 
 
-def pairs(dataset):
-    return list(zip(dataset["source"], dataset["target"], strict=True))
-
-
 def test_counts_weights_and_tags_of_two_sources(tmp_path):
-    first = table(tmp_path / "a.tsv", [*numbered("a", 10), ("", "x"), ("a source 3", "a target 3")])
-    second = table(tmp_path / "b.tsv", [*numbered("b", 20), ("a source 4", "a target 4")])
+    first = write(tmp_path / "a.tsv", [*numbered("a", 10), ("", "x"), ("a source 3", "a target 3")])
+    second = write(tmp_path / "b.tsv", [*numbered("b", 20), ("a source 4", "a target 4")])
     settings = DataArguments(
         sources=[{"data_path": first, "weight": 2}, {"data_path": second, "weight": 0.5, "tag": "<bt> "}],
         validation_size=0,
@@ -45,13 +37,13 @@ def test_counts_weights_and_tags_of_two_sources(tmp_path):
         {"source": "a", "file": first, "line": 12, "reason": "duplicates", "excerpt": "a source 3 | a target 3"},
         {"source": "b", "file": second, "line": 21, "reason": "duplicates", "excerpt": "a source 4 | a target 4"},
     ]
-    train = pairs(dataset["train"])
+    train = pairs_of(dataset["train"])
     assert train[:20] == [pair for pair in numbered("a", 10) for _ in range(2)]
     chosen = [(source.removeprefix("<bt> "), target) for source, target in train[20:]]
     assert all(source.startswith("<bt> b source") for source, _ in train[20:])
     assert len(set(chosen)) == 10 and set(chosen) < set(numbered("b", 20))
-    assert pairs(prepare_pairs(settings)[0]["train"]) == train, "the same half again"
-    assert pairs(prepare_pairs(replace(settings, split_seed=2))[0]["train"])[20:] != train[20:], "another half"
+    assert pairs_of(prepare_pairs(settings)[0]["train"]) == train, "the same half again"
+    assert pairs_of(prepare_pairs(replace(settings, split_seed=2))[0]["train"])[20:] != train[20:], "another half"
 
 
 def test_no_sentence_is_in_two_splits_whatever_the_source(tmp_path):
@@ -59,8 +51,8 @@ def test_no_sentence_is_in_two_splits_whatever_the_source(tmp_path):
     first = [(f"sentence {number}", f"one {number}") for number in range(200)]
     second = [(f"Sentence {number}!", f"two {number}") for number in range(200)]
     sources = [
-        {"data_path": table(tmp_path / "a.tsv", first), "weight": 3},
-        {"data_path": table(tmp_path / "b.tsv", second), "tag": "<x> "},
+        {"data_path": write(tmp_path / "a.tsv", first), "weight": 3},
+        {"data_path": write(tmp_path / "b.tsv", second), "tag": "<x> "},
     ]
     dataset, report = prepare_pairs(DataArguments(sources=sources, validation_size=40, test_size=40))
     assert report.sizes == {"train": 3 * 160 + 160, "validation": 40, "test": 40}
@@ -79,7 +71,7 @@ def test_no_sentence_is_in_two_splits_whatever_the_source(tmp_path):
 
 def test_temperature_repeats_the_small_source(tmp_path):
     sources = [
-        {"data_path": table(tmp_path / f"{name}.tsv", numbered(name, size))} for name, size in (("a", 4), ("b", 400))
+        {"data_path": write(tmp_path / f"{name}.tsv", numbered(name, size))} for name, size in (("a", 4), ("b", 400))
     ]
     settings = DataArguments(sources=sources, sampling_temperature=2, validation_size=0, test_size=0)
     report = prepare_pairs(settings)[1]
@@ -89,11 +81,11 @@ def test_temperature_repeats_the_small_source(tmp_path):
 def test_filters_are_the_recipes_or_a_sources_own_and_of_training_only(tmp_path):
     rows = [*numbered("a", 6), ("see <b>this</b>", "voir <b>ceci</b>"), ("number 50", "nombre 60")]
     other = [(source.replace("a", "e"), target.replace("a", "e")) for source, target in rows]
-    test = table(tmp_path / "t.tsv", [("test <b>", "essai <b>"), ("t 50", "e 60")])
+    test = write(tmp_path / "t.tsv", [("test <b>", "essai <b>"), ("t 50", "e 60")])
     settings = DataArguments(
         sources=[
-            {"data_path": table(tmp_path / "a.tsv", rows)},
-            {"data_path": table(tmp_path / "b.tsv", other), "filters": {"html": False, "digits": True}},
+            {"data_path": write(tmp_path / "a.tsv", rows)},
+            {"data_path": write(tmp_path / "b.tsv", other), "filters": {"html": False, "digits": True}},
         ],
         filters={"html": True},
         test_path=[test],
@@ -117,49 +109,50 @@ def test_predefined_splits_of_sources_are_joined_and_replaced_by_files(tmp_path)
             (folder / f"{split}.jsonl").write_text(rows)
         folders.append({"dataset": str(folder), "name": name})
     dataset, report = prepare_pairs(DataArguments(sources=folders, test_size=0))
-    assert pairs(dataset["validation"]) == numbered("av", 3) + numbered("bv", 3)
+    assert pairs_of(dataset["validation"]) == numbered("av", 3) + numbered("bv", 3)
     assert report.splits["validation"]["read"] == 6 and report.sizes == {"train": 6, "validation": 6}
-    given = table(tmp_path / "v.tsv", numbered("file", 2))
+    given = write(tmp_path / "v.tsv", numbered("file", 2))
     dataset, report = prepare_pairs(DataArguments(sources=folders, test_size=0, validation_path=[given]))
-    assert pairs(dataset["validation"]) == numbered("file", 2)
+    assert pairs_of(dataset["validation"]) == numbered("file", 2)
 
 
 def test_a_source_without_a_usable_pair_is_named(tmp_path):
     sources = [
-        {"data_path": table(tmp_path / "a.tsv", numbered("a", 5))},
-        {"data_path": table(tmp_path / "b.tsv", [("", "x"), ("<b>", "<b>")]), "filters": {"html": True}},
+        {"data_path": write(tmp_path / "a.tsv", numbered("a", 5))},
+        {"data_path": write(tmp_path / "b.tsv", [("", "x"), ("<b>", "<b>")]), "filters": {"html": True}},
     ]
     with pytest.raises(GlossaError, match=r"No pair of the train split of b is left of 2 rows .*1 html"):
         prepare_pairs(DataArguments(sources=sources))
 
 
 def test_a_source_whose_pairs_are_all_in_an_earlier_one_is_empty_with_a_warning(tmp_path, caplog):
-    files = [table(tmp_path / f"{name}.tsv", numbered("a", 5)) for name in "ab"]
+    files = [write(tmp_path / f"{name}.tsv", numbered("a", 5)) for name in "ab"]
     settings = DataArguments(sources=[{"data_path": file} for file in files], validation_size=0, test_size=0)
     assert prepare_pairs(settings)[1].sources["b"]["seen"] == 0
     assert "b, train: every pair is also in an earlier source" in caplog.text
 
 
 def test_the_pairs_of_flat_settings_are_those_of_one_source(tmp_path):
-    path = table(tmp_path / "a.tsv", [*numbered("a", 50), ("a source 1", "a target 1")])
+    path = write(tmp_path / "a.tsv", [*numbered("a", 50), ("a source 1", "a target 1")])
     flat, flat_report = prepare_pairs(DataArguments(data_path=[path]))
     one, report = prepare_pairs(DataArguments(sources=[{"data_path": path}]))
-    assert {split: pairs(rows) for split, rows in flat.items()} == {split: pairs(rows) for split, rows in one.items()}
+    first, second = ({split: pairs_of(rows) for split, rows in splits.items()} for splits in (flat, one))
+    assert first == second
     assert report.to_dict() == flat_report.to_dict()
     assert len(load_pairs(DataArguments(data_path=[path]))) == 50
 
 
 def test_a_tag_does_not_hide_that_a_test_sentence_is_in_training(tmp_path):
-    sources = [{"data_path": table(tmp_path / "a.tsv", numbered("a", 5)), "tag": "<bt> "}]
-    given = table(tmp_path / "t.tsv", [("a source 1", "new"), ("b", "a target 2"), ("c", "d")])
+    sources = [{"data_path": write(tmp_path / "a.tsv", numbered("a", 5)), "tag": "<bt> "}]
+    given = write(tmp_path / "t.tsv", [("a source 1", "new"), ("b", "a target 2"), ("c", "d")])
     report = prepare_pairs(DataArguments(sources=sources, test_path=[given], validation_size=0))[1]
     assert report.splits["train"]["overlap"] == 2 and report.sizes["train"] == 3
 
 
 def both_ways(tmp_path, count, **settings):
     """English to German, German to English from the same file, and English to French, where all share the English."""
-    german = table(tmp_path / "de.tsv", [(f"one {number}", f"eins {number}") for number in range(count)])
-    french = table(tmp_path / "fr.tsv", [(f"One {number}!", f"un {number}") for number in range(count)])
+    german = write(tmp_path / "de.tsv", [(f"one {number}", f"eins {number}") for number in range(count)])
+    french = write(tmp_path / "fr.tsv", [(f"One {number}!", f"un {number}") for number in range(count)])
     back = {"source_language": "de", "target_language": "en", "source_column": 2, "target_column": 1}
     sources = [
         {"data_path": german, "target_language": "de", "name": "en-de"},
@@ -192,7 +185,7 @@ def test_no_held_out_sentence_is_in_training_in_any_direction(tmp_path):
 
 
 def test_a_test_sentence_in_the_other_direction_is_overlap(tmp_path):
-    given = table(tmp_path / "t.tsv", [("eins 2", "new"), ("new", "one 1"), ("a", "b")])
+    given = write(tmp_path / "t.tsv", [("eins 2", "new"), ("new", "one 1"), ("a", "b")])
     settings = both_ways(tmp_path, 3, validation_size=0, test_path=[given], target_language="de")
     settings = replace(settings, sources=settings.sources[::2])
     dataset, report = prepare_pairs(settings)
@@ -203,20 +196,20 @@ def test_a_test_sentence_in_the_other_direction_is_overlap(tmp_path):
 
 
 def test_the_same_pair_in_two_languages_is_no_duplicate(tmp_path):
-    files = [table(tmp_path / f"{name}.tsv", [("Taxi", "Taxi"), (f"a {name}", f"b {name}")]) for name in ("de", "fr")]
+    files = [write(tmp_path / f"{name}.tsv", [("Taxi", "Taxi"), (f"a {name}", f"b {name}")]) for name in ("de", "fr")]
     sources = [{"data_path": file, "target_language": file[-6:-4]} for file in files]
     settings = DataArguments(sources=sources, trust_data=True, validation_size=0, test_size=0)
     assert [counts["kept"] for counts in prepare_pairs(settings)[1].sources.values()] == [2, 2]
 
 
 def test_a_source_has_its_own_held_out_files(tmp_path):
-    files = {name: table(tmp_path / f"{name}.tsv", numbered(name, 3)) for name in ("a", "b", "av", "bv", "t")}
+    files = {name: write(tmp_path / f"{name}.tsv", numbered(name, 3)) for name in ("a", "b", "av", "bv", "t")}
     sources = [
         {"data_path": files["a"], "target_language": "de", "validation_path": files["av"]},
         {"data_path": files["b"], "target_language": "fr", "validation_path": files["bv"]},
     ]
     dataset, _ = prepare_pairs(DataArguments(sources=sources, test_size=0))
-    assert pairs(dataset["validation"]) == numbered("av", 3) + numbered("bv", 3)
+    assert pairs_of(dataset["validation"]) == numbered("av", 3) + numbered("bv", 3)
     assert dataset["validation"]["language"][:] == ["de"] * 3 + ["fr"] * 3
     dataset, _ = prepare_pairs(DataArguments(sources=sources, test_size=0, validation_path=[files["t"]]))
-    assert pairs(dataset["validation"]) == numbered("t", 3) and dataset["validation"]["language"][:] == ["fr"] * 3
+    assert pairs_of(dataset["validation"]) == numbered("t", 3) and dataset["validation"]["language"][:] == ["fr"] * 3

@@ -160,6 +160,7 @@ def test_help_of_train_has_the_common_settings_or_all():
         (["plot", "attention", "nowhere", "--source", "x"], "There is no folder nowhere"),
         (["plot", "nothing"], "invalid choice"),
         (["export", "nowhere", "--to", "paper", "--output", "x"], "invalid choice: 'paper'"),
+        (["export", "x", "--to", "ctranslate2", "--output", "y", "--quantization", "int4"], "invalid choice: 'int4'"),
         (["push", "nowhere"], "the following arguments are required: --repo_id"),
     ],
 )

@@ -7,6 +7,7 @@ import requests
 from deep_translator import LibreTranslator
 from huggingface_hub import InferenceClient
 from libretranslatepy import LibreTranslateAPI
+from running_server import ask
 
 TEXTS = ["a k.", "b l. c m.", "d n."]
 
@@ -25,9 +26,7 @@ def test_weblate(url, expected):
     codes = [one["code"] for one in requests.get(f"{url}/languages", timeout=60).json()]
     assert {"en", "fr"} <= set(codes)
     texts = [f"{TEXTS[number % 3]} {number}" for number in range(100)]
-    fields = {"api_key": "", "q": texts, "source": "en", "target": "fr"}
-    found = requests.post(f"{url}/translate", json=fields, timeout=60).json()
-    assert found["translatedText"] == expected.best(texts)  # the case `server-lengths`
+    assert ask(url, q=texts, api_key="").json()["translatedText"] == expected.best(texts)  # the case `server-lengths`
 
 
 def test_discourse(url, expected):
@@ -82,22 +81,21 @@ def test_what_is_fetched_cannot_be_sent(url, path):
 
 def test_the_language_of_each_text_is_detected(url, expected):
     english, french = "The house is on the hill, and nobody lives in it.", "La maison est sur la colline, et vide."
-    ranks = requests.post(f"{url}/detect", json={"q": [english, french]}, timeout=60).json()
+    ranks = ask(url, "detect", q=[english, french]).json()
     assert [ranked[0]["language"] for ranked in ranks] == ["en", "fr"]
     for form in ("text", "html"):
-        fields = {"q": [english, french], "source": "auto", "target": "fr", "format": form}
-        found = requests.post(f"{url}/translate", json=fields, timeout=60).json()
+        found = ask(url, q=[english, french], source="auto", format=form).json()
         assert [one["language"] for one in found["detectedLanguage"]] == ["en", "fr"]
         assert found["translatedText"] == [*expected.best([english]), french]
 
 
 def test_a_suggestion_is_saved_once(url, corrections):
-    fields = {"q": "The cat is here.", "s": "Le chat est là.", "source": "en", "target": "fr"}
-    assert requests.post(f"{url}/suggest", json=fields, timeout=60).json() == {"success": True}
+    fields = {"q": "The cat is here.", "s": "Le chat est là."}
+    assert ask(url, "suggest", **fields).json() == {"success": True}
     saved = json.loads(corrections.read_text().splitlines()[-1])
     kept = {name: saved[name] for name in ("source", "correction", "from", "to")}
     assert kept == {"source": "The cat is here.", "correction": "Le chat est là.", "from": "en", "to": "fr"}
-    again = requests.post(f"{url}/suggest", json=fields, timeout=60)
+    again = ask(url, "suggest", **fields)
     assert again.status_code == 400 and "known already" in again.json()["error"]
 
 
@@ -122,8 +120,7 @@ def test_fields_come_as_json_as_a_form_and_in_the_address(url, expected, send):
 
 
 def test_several_texts_have_lists(url, expected):
-    fields = {"q": TEXTS, "source": "en", "target": "fr", "alternatives": 1}
-    found = requests.post(f"{url}/translate", json=fields, timeout=60).json()
+    found = ask(url, q=TEXTS, alternatives=1).json()
     assert found.keys() == {"translatedText", "alternatives"}
     assert found["translatedText"] == expected.best(TEXTS)
     assert [len(others) for others in found["alternatives"]] == [1, 1, 1]
@@ -132,21 +129,18 @@ def test_several_texts_have_lists(url, expected):
 
 
 def test_one_text_has_one_value(url):
-    fields = {"q": "The house is on the hill.", "source": "auto", "target": "fr", "alternatives": 2}
-    found = requests.post(f"{url}/translate", json=fields, timeout=60).json()
+    found = ask(url, q="The house is on the hill.", source="auto", alternatives=2).json()
     assert isinstance(found["translatedText"], str) and len(found["alternatives"]) == 2
     assert found["detectedLanguage"]["language"] == "en" and 50 < found["detectedLanguage"]["confidence"] <= 100
 
 
 def test_a_missing_direction_goes_through_another_language(url, expected):
-    fields = {"q": "a k.", "source": "en", "target": "de"}
-    found = requests.post(f"{url}/translate", json=fields, timeout=60).json()
+    found = ask(url, q="a k.", target="de").json()
     assert found == {"translatedText": expected.best(expected.best(["a k."]))[0], "pivot": "fr"}
 
 
 def test_a_text_in_the_wanted_language_stays(url):
-    fields = {"q": "a k.", "source": "en", "target": "en"}
-    assert requests.post(f"{url}/translate", json=fields, timeout=60).json() == {"translatedText": "a k."}
+    assert ask(url, q="a k.", target="en").json() == {"translatedText": "a k."}
 
 
 def test_settings_for_a_page(url):

@@ -1,16 +1,12 @@
 """The probability that a translation needs no correction, in answers."""
 
 import pytest
-import requests
+from running_server import ask
 
 from glossa.inference.build import build_translator
 from glossa.inference.options import Checks
 
 TEXTS = ["a k.", "b l. c m.", "42"]
-
-
-def ask(url, path="translate", **fields):
-    return requests.post(f"{url}/{path}", json={"source": "en", "target": "fr"} | fields, timeout=60)
 
 
 def test_it_is_the_one_of_the_command(own_url, confident_run):

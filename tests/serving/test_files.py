@@ -9,13 +9,9 @@ from pathlib import Path
 
 import pytest
 import requests
+from running_server import ask, send
 
 from glossa.serving.models import PLAIN
-
-
-def send(url, name, content, **fields):
-    fields = {"source": "en", "target": "fr"} | fields
-    return requests.post(f"{url}/translate_file", files={"file": (name, content)}, data=fields, timeout=60)
 
 
 def test_a_document_is_translated_and_fetched(url, expected):
@@ -40,14 +36,11 @@ def test_a_fetched_document_has_its_name(url):
 
 
 def test_tags_stay_in_texts_with_html(url, expected):
-    fields = {"q": ["<p>a k.</p>", "<!-- a --><b>b l.</b>"], "source": "en", "target": "fr", "format": "html"}
-    found = requests.post(f"{url}/translate", json=fields, timeout=60).json()
+    texts = ["<p>a k.</p>", "<!-- a --><b>b l.</b>"]
+    found = ask(url, q=texts, format="html").json()
     first, second = expected.best(["a k.", "b l."])
     assert found == {"translatedText": [f"<p>{first}</p>", f"<!-- a --><b>{second}</b>"]}
-    assert requests.post(f"{url}/translate", json=fields | {"alternatives": 2}, timeout=60).json()["alternatives"] == [
-        [],
-        [],
-    ]
+    assert ask(url, q=texts, format="html", alternatives=2).json()["alternatives"] == [[], []]
 
 
 def test_a_server_without_a_library_names_it(url, monkeypatch):

@@ -4,6 +4,7 @@ import json
 
 import pytest
 import requests
+from running_server import ask, send
 
 from glossa.documents.formats.opening import Languages
 from glossa.documents.glossary import Glossary, terms_of_lines
@@ -19,15 +20,6 @@ from glossa.serving.service import Service
 
 TERMS = "a => q\n\nb\tr\tnote"
 TEXTS = ["a k.", "b l. c m."]
-
-
-def ask(url, path="translate", **fields):
-    return requests.post(f"{url}/{path}", json={"source": "en", "target": "fr"} | fields, timeout=120)
-
-
-def send(url, name, content, **fields):
-    fields = {"source": "en", "target": "fr"} | fields
-    return requests.post(f"{url}/translate_file", files={"file": (name, content)}, data=fields, timeout=120)
 
 
 @pytest.fixture(scope="module")

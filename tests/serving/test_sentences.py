@@ -6,6 +6,7 @@ import time
 
 import pytest
 import requests
+from running_server import ask
 
 from glossa.inference.engines.engine import Translation
 from glossa.inference.texts.tags import Tagged
@@ -16,7 +17,7 @@ from glossa.segments_glossa import join_segments, model_texts, segment_text
 LONG = "\n".join(f"{first} {second}." for first in "abcd" for second in "klmno")  # twenty sentences
 
 
-def ask(url, **fields):
+def stream(url, **fields):
     fields = {"source": "en", "target": "fr"} | fields
     return requests.post(f"{url}/translate_stream", json=fields, timeout=60, stream=True)
 
@@ -59,7 +60,7 @@ def test_the_answer_is_that_of_the_whole_text(own_url):
     whole = requests.post(
         f"{own_url}/translate", json={"q": texts, "source": "en", "target": "fr", "confidence": True}, timeout=60
     ).json()
-    answer = ask(own_url, q=texts, confidence=True)
+    answer = stream(own_url, q=texts, confidence=True)
     assert answer.headers["content-type"].startswith("application/x-ndjson")
     head, *found = lines(answer)
     assert head == {"sentences": len(found)} and [one["source"] for one in found[:4]] == ["1.", "a k.", "b l.", "c m."]
@@ -70,16 +71,16 @@ def test_the_answer_is_that_of_the_whole_text(own_url):
     for one in found[1:]:
         assert [word for word, _ in one["words"]] == one["translatedText"].split()
         assert all(0 <= share <= 1 for _, share in one["words"])
-    assert found[0]["words"] == [] and not lines(ask(own_url, q="a k."))[1].keys() & {"confidence", "words"}
+    assert found[0]["words"] == [] and not lines(stream(own_url, q="a k."))[1].keys() & {"confidence", "words"}
 
 
 def test_languages_are_those_of_all_texts_together(own_url):
-    head, *_ = lines(ask(own_url, q=["The house is on the hill.", "Nobody lives in it."], source="auto"))
+    head, *_ = lines(stream(own_url, q=["The house is on the hill.", "Nobody lives in it."], source="auto"))
     assert head["detectedLanguage"]["language"] == "en"
-    head, one = lines(ask(own_url, q="a k.", target="en"))
+    head, one = lines(stream(own_url, q="a k.", target="en"))
     assert one["translatedText"] == "a k."
-    through = requests.post(f"{own_url}/translate", json={"q": "a k.", "source": "en", "target": "de"}, timeout=60)
-    head, one = lines(ask(own_url, q="a k.", target="de"))
+    through = ask(own_url, q="a k.", target="de")
+    head, one = lines(stream(own_url, q="a k.", target="de"))
     assert head == {"pivot": "fr", "sentences": 1} and one["translatedText"] == through.json()["translatedText"]
 
 
@@ -93,7 +94,7 @@ def test_languages_are_those_of_all_texts_together(own_url):
     ],
 )
 def test_what_is_refused_at_once_has_a_status(own_url, fields, words):
-    answer = ask(own_url, **fields)
+    answer = stream(own_url, **fields)
     assert answer.status_code == 400 and words in answer.json()["error"]
 
 
@@ -114,7 +115,7 @@ class Gate:
 
 def test_the_first_sentence_is_there_before_the_last_is_done(own_url, own_service, monkeypatch):
     gate = Gate(own_service, 1, monkeypatch)
-    found = ask(own_url, q=LONG).iter_lines()
+    found = stream(own_url, q=LONG).iter_lines()
     assert json.loads(next(found)) == {"sentences": 20}
     assert json.loads(next(found))["source"] == "a k." and not gate.go.is_set()
     gate.go.set()
@@ -125,7 +126,7 @@ def test_the_first_sentence_is_there_before_the_last_is_done(own_url, own_servic
 
 def test_who_leaves_is_translated_no_more(own_url, own_service, monkeypatch):
     gate = Gate(own_service, 1, monkeypatch)
-    answer = ask(own_url, q=LONG)
+    answer = stream(own_url, q=LONG)
     rows = answer.iter_lines()  # which would close the connection if nothing held it
     next(rows)
     wait_until(lambda: len(gate.pieces) == 2)
@@ -155,13 +156,13 @@ def test_a_later_refusal_is_the_last_line(own_url, own_service, monkeypatch):
         translate(translator, sentences, progress)
 
     monkeypatch.setattr(Translator, "translate_segments", failing)
-    head, first, last = lines(ask(own_url, q=LONG))
+    head, first, last = lines(stream(own_url, q=LONG))
     assert head == {"sentences": 20} and first["source"] == "a k."
     assert last.keys() == {"error"} and "log of the server" in last["error"]
     wait_until(lambda: not own_service.queue.jobs)
-    assert ask(own_url, q=LONG).status_code == 500
+    assert stream(own_url, q=LONG).status_code == 500
 
 
 def test_a_full_server_refuses(own_url, monkeypatch):
     monkeypatch.setattr("glossa.serving.queue.MAX_REQUESTS", 0)
-    assert ask(own_url, q="a k.").status_code == 429
+    assert stream(own_url, q="a k.").status_code == 429

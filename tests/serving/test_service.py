@@ -9,7 +9,7 @@ import time
 import pytest
 import requests
 import torch
-from running_server import running
+from running_server import ask, running
 
 from glossa.errors import GlossaError
 from glossa.inference.loading import load_model, load_tokenizer
@@ -35,13 +35,12 @@ def guarded(learned_run, tmp_path_factory):
 
 def test_keys(guarded):
     url, key = guarded
-    fields = {"q": "a k.", "source": "en", "target": "fr"}
-    assert requests.post(f"{url}/translate", json=fields, timeout=60).status_code == 400
-    assert requests.post(f"{url}/translate", json=fields | {"api_key": "x"}, timeout=60).status_code == 403
-    assert requests.post(f"{url}/translate", json=fields | {"api_key": key}, timeout=60).status_code == 200
+    assert ask(url, q="a k.").status_code == 400
+    assert ask(url, q="a k.", api_key="x").status_code == 403
+    assert ask(url, q="a k.", api_key=key).status_code == 200
     bearer = {"Authorization": f"Bearer {key}"}
     assert requests.post(url, json={"inputs": "a k."}, headers=bearer, timeout=60).status_code == 200
-    assert requests.post(f"{url}/suggest", json=fields | {"s": "b", "api_key": key}, timeout=60).status_code == 403
+    assert ask(url, "suggest", q="a k.", s="b", api_key=key).status_code == 403
     for path in ("/", "/languages", "/health", "/frontend/settings", "/spec"):
         assert requests.get(url + path, timeout=60).ok, path
 
@@ -116,8 +115,7 @@ def test_the_log_and_the_measures_have_no_texts(url, caplog):
 
 @torch.no_grad()
 def test_an_explanation_says_what_the_model_computes(url, learned_run):
-    given = {"q": "a k.", "source": "en", "target": "fr"}
-    found = requests.post(f"{url}/explain", json=given, timeout=60).json()
+    found = ask(url, "explain", q="a k.").json()
     model, tokenizer = load_model(str(learned_run)), load_tokenizer(str(learned_run))
     ids = tokenizer(["a k."], return_tensors="pt")["input_ids"]
     ours = model.generate(ids, num_beams=4, max_length=60, length_penalty=1.0)[0, 1:].tolist()
@@ -141,10 +139,9 @@ def test_an_explanation_says_what_the_model_computes(url, learned_run):
 
 
 def test_an_explanation_with_another_choice_begins_with_it(url):
-    given = {"q": "a k.", "source": "en", "target": "fr"}
-    first = requests.post(f"{url}/explain", json=given, timeout=60).json()
+    first = ask(url, "explain", q="a k.").json()
     other = first["choices"][0][1]["id"]
-    second = requests.post(f"{url}/explain", json=given | {"prefix": [other]}, timeout=60).json()
+    second = ask(url, "explain", q="a k.", prefix=[other]).json()
     assert second["tokens"][0] == other != first["tokens"][0]
 
 
@@ -160,15 +157,14 @@ def test_short_requests_are_answered_next_to_a_long_one(url, name):
     """The long one is translated in pieces, each of a few sentences, and the short ones come between them."""
     order = []
 
-    def ask(name, fields):
-        answer = requests.post(f"{url}/translate", json={"source": "en", "target": "fr"} | fields, timeout=120)
-        order.append((name, answer.status_code))
+    def timed(name, fields):
+        order.append((name, ask(url, **fields).status_code))
 
-    ask("first", {"q": "a k."})  # the model is loaded
-    long = threading.Thread(target=ask, args=("long", LONG_WORK[name]))
+    timed("first", {"q": "a k."})  # the model is loaded
+    long = threading.Thread(target=timed, args=("long", LONG_WORK[name]))
     long.start()
     for _ in range(5):
-        ask("short", {"q": "b l."})
+        timed("short", {"q": "b l."})
     long.join()
     assert order.count(("short", 200)) == 5 and ("long", 200) in order
 
@@ -195,9 +191,8 @@ def test_explanations_and_glossaries_share_a_model_in_torch(learned_run, monkeyp
     loads, load = [], models.torch_model
     monkeypatch.setattr(models, "torch_model", lambda *given: loads.append(given) or load(*given))
     with running(lambda: build_app(Service(Models([f"en-fr={learned_run}"])))) as url:
-        given = {"q": "a k.", "source": "en", "target": "fr"}
         for path, more in (("translate", {}), ("explain", {}), ("translate", {"glossary": "a => z"}), ("explain", {})):
-            assert requests.post(f"{url}/{path}", json=given | more, timeout=120).status_code == 200
+            assert ask(url, path, q="a k.", **more).status_code == 200
     assert len(loads) == 1
 
 

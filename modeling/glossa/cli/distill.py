@@ -226,11 +226,9 @@ def check_record(run: "RunFolder", prepared: "DatasetDict") -> None:
     """
     from ..data.pairs import fingerprints
 
-    saved = run.data_report.get("fingerprints")
-    if saved is None:
+    changed = run.changed_data(fingerprints(prepared))
+    if changed is None:
         raise GlossaError(f"{run.path} has no record of which pairs were held out. Give its pairs with --data_path.")
-    current = fingerprints(prepared)
-    changed = [split for split in {**saved, **current} if saved.get(split) != current.get(split)]
     if not changed:
         return
     found = []

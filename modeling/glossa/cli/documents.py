@@ -42,14 +42,13 @@ def run(arguments: TranslateOptions, build: Callable[[TranslateOptions], "Transl
         raise GlossaError("--prefix is for lines of text, and a document has many texts. Leave it out.")
     # Nothing of a document is lost.
     arguments = replace(arguments, on_error="stop" if arguments.on_error == "stop" else "copy")
-    models = [*arguments.models, *([arguments.rerank] if arguments.rerank else [])]
     job = DocumentJob(
         Path(arguments.input),
         Path(arguments.output),
         arguments.format,
         languages_of(arguments),
         settings_of(arguments, ELSEWHERE),
-        models,
+        arguments.all_models,
         Keys.of(arguments.keys) if arguments.keys is not None else None,
     )
     job.files()  # before a model is loaded

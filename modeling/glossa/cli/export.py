@@ -17,6 +17,8 @@ from .options import argument, option, read
 
 FAMILIES = ("bart", "marian", "mbart", "pegasus")
 FORMATS = [*FAMILIES, "ctranslate2", "argos", "onnx", "web", "transformers.js"]
+# The types of weights that CTranslate2 stores.
+TYPES = ("int8", "int8_float32", "int8_float16", "int8_bfloat16", "int16", "float16", "bfloat16", "float32")
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,9 @@ class ExportOptions:
         choices=["auto", "float32", "float16", "int8"],
     )
     runtime: Path | None = option("of web: a folder with the npm archives of its runtime (default: downloaded)")
-    quantization: str | None = option("of ctranslate2's weights: int8, float16, ... (default: float32)")
+    quantization: str | None = option(
+        f"of ctranslate2's weights: {', '.join(TYPES)} (default: float32)", choices=TYPES, metavar="TYPE"
+    )
 
 
 def parse(argv: list[str]) -> ExportOptions:
@@ -84,9 +88,7 @@ def main(argv: list[str]) -> None:
 
         export_model(model, arguments.to).save_pretrained(folder)
         save_tokenizer(tokenizer, folder)
-    files = [folder] if folder.is_file() else folder.rglob("*")
-    size = sum(file.stat().st_size for file in files if file.is_file()) / 2**20
-    print(f"{arguments.to}: {model.num_parameters():,} parameters saved in {folder}, {size:.1f} MiB in all")
+    print(f"{arguments.to}: {model.num_parameters():,} parameters saved in {folder}, {size_of(folder)} in all")
 
 
 def export_family(arguments: ExportOptions, folder: Path) -> None:
@@ -100,9 +102,14 @@ def export_family(arguments: ExportOptions, folder: Path) -> None:
 
     config, tokenizer = load_config(arguments.model), load_tokenizer(arguments.model)
     export_family(arguments.model, config, tokenizer, folder, arguments.quantization)
-    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 2**20
-    print(f"ctranslate2: saved in {folder}, {size:.1f} MiB in all")
+    print(f"ctranslate2: saved in {folder}, {size_of(folder)} in all")
     print(f"It is for programs that use CTranslate2. Glossa's commands take {arguments.model} itself.")
+
+
+def size_of(path: Path) -> str:
+    """The size of a file, or of all files in a folder."""
+    files = [path] if path.is_file() else path.rglob("*")
+    return f"{sum(file.stat().st_size for file in files if file.is_file()) / 2**20:.1f} MiB"
 
 
 def export_page(arguments: ExportOptions, folder: Path) -> None:

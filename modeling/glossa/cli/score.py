@@ -366,7 +366,7 @@ def force_references(arguments: ScoreOptions, pairs: "Dataset") -> dict:
     from ..inference.engines.ensemble import load_models
     from ..inference.engines.forced import force, perplexity
 
-    model, tokenizer = load_models(arguments.models, "auto", Languages.of(arguments.models[0]).asked(arguments.wanted))
+    model, tokenizer = load_models(arguments.models, Languages.of(arguments.models[0]).asked(arguments.wanted))
     texts = pairs["source"][:], pairs["target"][:]
     scores = force(model, tokenizer, *texts, arguments.batch_tokens, shared=True)
     rows = [

@@ -75,7 +75,7 @@ def parse(argv: list[str]) -> TranslateOptions:
 
 def main(argv: list[str]) -> None:
     arguments = parse(argv)
-    for name in [*arguments.models, *([arguments.rerank] if arguments.rerank else [])]:
+    for name in arguments.all_models:
         check_name(name)
     check_files(arguments)
     if arguments.length_penalty is not None and (arguments.num_beams or 1) == 1:
@@ -213,12 +213,11 @@ def translate_file(arguments: TranslateOptions) -> None:
     ignored = ("input", "output", "report", "workers", "ray")  # options that do not change the translations
     settings = settings_of(arguments, ignored)
     settings["reported"] = arguments.report is not None
-    models = [*arguments.models, *([arguments.rerank] if arguments.rerank else [])]
-    job = ShardJob(Path(arguments.input), Path(arguments.output), settings, models)
+    job = ShardJob(Path(arguments.input), Path(arguments.output), settings, arguments.all_models)
     started = time.perf_counter()
     with open_report(arguments.report) if arguments.report else contextlib.nullcontext() as report:
         modules = ("glossa",) if arguments.engine == "torch" else WITHOUT_TORCH
-        local = [Path(name) for name in (arguments.input, *models) if Path(name).exists()]
+        local = [Path(name) for name in (arguments.input, *arguments.all_models) if Path(name).exists()]
         with place_of(arguments.ray, arguments.workers or 1, job.folder, modules, local) as place:
             done = job.run(partial(shard_translator, arguments), place)
         seconds = time.perf_counter() - started

@@ -87,6 +87,11 @@ class TranslateOptions:
     ray: str | None = ray_option()
 
     @property
+    def all_models(self) -> list[str]:
+        """The models that translate, and the one that ranks their translations."""
+        return [*self.models, *([self.rerank] if self.rerank else [])]
+
+    @property
     def wanted(self) -> Wanted:
         """The languages that the model is asked for."""
         return Wanted(self.target_language, self.source_language)

@@ -35,6 +35,11 @@ class AttentionMaps:
     decoder: torch.Tensor
     cross: torch.Tensor
 
+    @property
+    def alignment(self) -> torch.Tensor:
+        """[T, S]: the mean of the heads of the penultimate layer, which aligns best (Garg et al. 2019, section 3)."""
+        return self.cross[max(-2, -len(self.cross))].mean(0)
+
 
 @torch.inference_mode()
 def attention_maps(
@@ -81,12 +86,10 @@ def maps_of(
 def align_words(maps: AttentionMaps) -> str:
     """Word alignment in Pharaoh format, `source-target` pairs of word numbers from 0, by target word.
 
-    Each target word is aligned with the source word that gets most of its attention: averaged over the heads of the
-    penultimate layer, whose attention aligns best (Garg et al. 2019, section 3), and the tokens of the target word,
-    summed over the tokens of the source word.
+    Each target word is aligned with the source word that gets most of its attention: averaged over the tokens of the
+    target word, summed over the tokens of the source word.
     """
-    weights = maps.cross[max(-2, -len(maps.cross))].mean(0)  # [T, S]
-    pairs = []
+    weights, pairs = maps.alignment, []
     for target_word in range(_count(maps.target_words)):
         rows = [row for row, word in enumerate(maps.target_words) if word == target_word]
         per_token = weights[rows].mean(0)  # [S]

@@ -62,11 +62,8 @@ def export_ctranslate2(
             bfloat16 or float32. `None` means float32.
 
     Raises:
-        GlossaError: for settings that CTranslate2 does not support (all are named), or an unknown quantization.
+        GlossaError: for settings that CTranslate2 does not support (all are named).
     """
-    allowed = specs.model_spec.ACCEPTED_MODEL_TYPES
-    if quantization is not None and quantization not in allowed:
-        raise GlossaError(f"quantization is {quantization!r}; it must be one of {', '.join(allowed)}.")
     if problems := _problems(model.config, model.generation_config, tokenizer):
         raise GlossaError(f"This model cannot be exported to ctranslate2: {'; '.join(problems)}.")
     GlossaConverter(model, tokenizer).convert(str(folder), quantization=quantization, force=True)

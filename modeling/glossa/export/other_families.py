@@ -26,13 +26,10 @@ def export_family(
         quantization: Type of the stored weights, as in [`export_ctranslate2`].
 
     Raises:
-        GlossaError: for a family that CTranslate2 does not know, or an unknown quantization.
+        GlossaError: for a family that CTranslate2 does not know.
     """
     from ctranslate2.converters.transformers import _MODEL_LOADERS
 
-    allowed = ctranslate2.specs.model_spec.ACCEPTED_MODEL_TYPES
-    if quantization is not None and quantization not in allowed:
-        raise GlossaError(f"quantization is {quantization!r}; it must be one of {', '.join(allowed)}.")
     if type(config).__name__ not in _MODEL_LOADERS:
         known = sorted(kind.removesuffix("Config") for kind in _MODEL_LOADERS)
         raise GlossaError(

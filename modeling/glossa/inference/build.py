@@ -128,7 +128,7 @@ def torch_model(
         )
     from .engines.ensemble import load_models
 
-    return load_models(names, "auto", language, by_line=True)
+    return load_models(names, language, by_line=True)
 
 
 def load_engine(
@@ -151,7 +151,7 @@ def load_engine(
         return found
     from .engines.ensemble import load_models
 
-    model, tokenizer = load_models(names, "auto", language, by_line)
+    model, tokenizer = load_models(names, language, by_line)
     return GenerateEngine(model, tokenizer, **options), tokenizer
 
 

@@ -131,9 +131,9 @@ class Translator:
         self.translate_segments([sentence for text in planned for sentence in text.sentences], progress)
         return self.join(planned)
 
-    def best(self, texts: Sequence[str], progress: bool = False) -> list[str]:
+    def best(self, texts: Sequence[str]) -> list[str]:
         """The best translation of each text."""
-        return [translations[0].text for translations in self.translate(texts, progress)]
+        return [translations[0].text for translations in self.translate(texts)]
 
     def stream(
         self, lines: Iterable[str], chunk: int = 4096, first: int = 1, prefix: str = ""

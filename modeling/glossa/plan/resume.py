@@ -221,12 +221,10 @@ def _fixed_part(name: str, value: Any) -> Any:
 
 def check_data(checkpoint: Path, current: dict[str, str]) -> None:
     """Raise `GlossaError` if the data differ from the data of the run of `checkpoint`."""
-    saved = RunFolder(checkpoint.parent).data_report.get("fingerprints")
-    if saved is None:
+    changed = RunFolder(checkpoint.parent).changed_data(current)
+    if changed is None:
         logger.warning("%s has no fingerprints to compare the data with.", checkpoint.parent)
-        return
-    changed = [split for split in {**saved, **current} if saved.get(split) != current.get(split)]
-    if changed:
+    elif changed:
         raise GlossaError(
             f"The {' and '.join(changed)} data are not those that {checkpoint.parent} was trained with: held-out "
             "pairs could be among those that it has seen. Give the same files, or start a new run."

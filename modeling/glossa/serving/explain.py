@@ -6,7 +6,7 @@ import torch
 
 from ..data.encoding.vocabulary import readable_tokens, target_vocabulary
 from ..errors import GlossaError
-from ..evaluation.attention import AttentionMaps, maps_of, word_numbers
+from ..evaluation.attention import maps_of, word_numbers
 from ..inference.languages import Languages
 from .refusals import Refused
 
@@ -50,7 +50,7 @@ def explain(model: "PreTrainedModel", tokenizer: Any, target: str, sentence: str
         "tokens": found,
         "beams": beam_steps(model, ids, prefix, vocabulary),
         "attention": {name: _rounded(getattr(maps, name)) for name in ("encoder", "decoder", "cross")},
-        "links": links(maps),
+        "links": _rounded(maps.alignment),
     }
 
 
@@ -130,12 +130,6 @@ def words_of(tokens: list[int], tokenizer: Any) -> list[int | None]:
     vocabulary, special = target_vocabulary(tokenizer), tokenizer.all_special_ids
     texts = [vocabulary.decode(tokens[: length + 1]) for length in range(len(tokens))]
     return [None if token in special else text.strip().count(" ") for token, text in zip(tokens, texts, strict=True)]
-
-
-def links(maps: AttentionMaps) -> list[list[float]]:
-    """The attention of each target token to each source token [T, S]: the mean of the penultimate layer's heads."""
-    layer = maps.cross[max(-2, -len(maps.cross))]
-    return _rounded(layer.mean(0))
 
 
 def _rounded(weights: torch.Tensor) -> list:

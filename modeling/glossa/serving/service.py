@@ -14,6 +14,7 @@ from ..inference.engines.engine import Translation
 from ..inference.search.terms import MISSING
 from ..inference.texts.tags import Tagged
 from ..inference.texts.text import Sentence, Text
+from ..inference.translator import Translator
 from ..segments_glossa import Segment
 from .corrections import Corrections
 from .detection import Detector
@@ -183,15 +184,24 @@ class Service:
 
     async def plan(self, texts: list[str], source: str, target: str, wishes: Wishes = PLAIN) -> list[Text]:
         """The sentences of texts in one language. Raises `Refused` if the languages are not served."""
-        if source == target and source in self.models.languages:
+        steps = self._steps(source, target, wishes)
+        if not steps:
             return [copied(text) for text in texts]
-        step, *further = self.models.route(source, target)
-        if further and wishes.glossary:
-            raise Refused(f"A glossary needs a model from {source} to {target}. Leave it out here.")
-        return await self._plan(texts, step, BETWEEN if further else wishes)
+        return await self._plan(texts, await self.models.translator(*steps[0]))
 
-    async def _plan(self, texts: list[str], step: Step, wishes: Wishes) -> list[Text]:
-        translator = await self.models.translator(step, wishes)
+    def _steps(self, source: str, target: str, wishes: Wishes) -> list[tuple[Step, Wishes]]:
+        """The models on the way, each with what is wished of it; none if the texts stay as they are."""
+        if source == target and source in self.models.languages:
+            return []
+        first, *further = self.models.route(source, target)
+        if not further:
+            return [(first, wishes)]
+        if wishes.glossary:
+            raise Refused(f"A glossary needs a model from {source} to {target}. Leave it out here.")
+        # Memories have nothing to do with the second: what they approve are translations of texts that people wrote.
+        return [(first, BETWEEN), *((step, replace(wishes, memory=False)) for step in further)]
+
+    async def _plan(self, texts: list[str], translator: Translator) -> list[Text]:
         planned = await in_thread(translator.plan, texts)
         if failure := next((text.failure for text in planned if text.failure), None):
             raise Refused(f"A text cannot be translated: {failure}")
@@ -215,46 +225,38 @@ class Service:
         if all(sentence.translations for sentence in sentences):
             yield ready()
             return
-        step, *further = self.models.route(source, target)
-        translator = await self.models.translator(step, BETWEEN if further else wishes)
+        first, *further = self._steps(source, target, wishes)
+        translator = await self.models.translator(*first)
         self.measures.characters.labels(source, target).inc(sum(len(text.source) for text in texts))
         async with aclosing(self.queue.pieces(translator, sentences, growing=True)) as pieces:  # type: ignore[type-var]
             async for piece in pieces:
                 for second in further:
-                    found = await self._through(second, [one.best.text for one in piece], wishes, self.deadline())
+                    best = [one.best.text for one in piece]
+                    found = without_confidence(await self._translate_with(*second, best, self.deadline()))
                     for sentence, translations in zip(piece, found, strict=True):
                         sentence.translations = translations
                 if parts := ready():
                     yield parts
 
-    async def _through(self, step: Step, texts: list[str], wishes: Wishes, deadline: float) -> list[list[Translation]]:
-        """Translations that are translated once more, into the language that is wanted.
-
-        Memories have nothing to do with them: what they approve are translations of texts that people wrote.
-        """
-        wishes = replace(wishes, memory=False)
-        return without_confidence(await self._translate_with(step, texts, wishes, deadline))
-
     async def _translate(
         self, texts: list[str], source: str, target: str, wishes: Wishes, deadline: float
     ) -> list[tuple[list[Translation], str | None]]:
-        if source == target and source in self.models.languages:
+        steps = self._steps(source, target, wishes)
+        if not steps:
             return [([Translation(text)], None) for text in texts]
-        first, *further = self.models.route(source, target)
-        if further and wishes.glossary:
-            raise Refused(f"A glossary needs a model from {source} to {target}. Leave it out here.")
-        found = await self._translate_with(first, texts, BETWEEN if further else wishes, deadline)
-        for step in further:
+        first, *further = steps
+        found = await self._translate_with(*first, texts, deadline)
+        for second in further:
             best = [translations[0].text for translations in found]
-            found = await self._through(step, best, wishes, deadline)
+            found = without_confidence(await self._translate_with(*second, best, deadline))
         self.measures.characters.labels(source, target).inc(sum(map(len, texts)))
-        return [(translations, first.target if further else None) for translations in found]
+        return [(translations, first[0].target if further else None) for translations in found]
 
     async def _translate_with(
-        self, step: Step, texts: list[str], wishes: Wishes, deadline: float
+        self, step: Step, wishes: Wishes, texts: list[str], deadline: float
     ) -> list[list[Translation]]:
         translator = await self.models.translator(step, wishes)
-        planned = await self._plan(texts, step, wishes)
+        planned = await self._plan(texts, translator)
         sentences = [sentence for text in planned for sentence in text.sentences]
         await self.queue.translate(translator, sentences, deadline)
         return await in_thread(translator.join, planned)

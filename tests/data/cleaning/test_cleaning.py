@@ -3,6 +3,7 @@ from dataclasses import replace
 
 import pytest
 from datasets import Dataset, DatasetDict
+from small_corpus import pairs_of
 
 from glossa.data.arguments import DataArguments
 from glossa.data.cleaning.cleaning import clean
@@ -20,10 +21,6 @@ def raw(*rows):
         for line, row in enumerate(rows, 1)
     ]
     return Dataset.from_list(rows, features=FEATURES)
-
-
-def pairs(dataset):
-    return list(zip(dataset["source"], dataset["target"], strict=True))
 
 
 @pytest.mark.parametrize(
@@ -63,7 +60,7 @@ def test_reasons_are_counted_and_order_is_kept():
     )
     dataset, report = clean(DatasetDict(train=train), TRUSTED)
     assert dataset["train"].column_names == ["source", "target"]
-    assert pairs(dataset["train"]) == [("z", "Z"), ("same", "same"), ("a", "Z")]
+    assert pairs_of(dataset["train"]) == [("z", "Z"), ("same", "same"), ("a", "Z")]
     counts = {"read": 10, "malformed": 2, "empty": 3, "identical": 0, "duplicates": 2, "kept": 3}
     assert report.splits == {"train": counts}
     assert report.malformed_rows == [
@@ -83,7 +80,7 @@ def test_identical_sides_are_dropped_from_training_only():
     dataset, report = clean(
         DatasetDict(train=rows, test=rows), DataArguments(filters={"identical": True}, keep_overlap=True)
     )
-    assert pairs(dataset["train"]) == [("a", "b")] and pairs(dataset["test"]) == [("OK", "OK"), ("a", "b")]
+    assert pairs_of(dataset["train"]) == [("a", "b")] and pairs_of(dataset["test"]) == [("OK", "OK"), ("a", "b")]
     assert [report.splits[split]["identical"] for split in ("train", "test")] == [1, 0]
 
 
@@ -98,7 +95,7 @@ def test_rows_are_split_if_both_sides_have_the_same_number_of_sentences():
     dataset, report = clean(
         DatasetDict(train=rows, test=rows), replace(TRUSTED, split_sentences=True, keep_overlap=True)
     )
-    assert pairs(dataset["train"]) == [
+    assert pairs_of(dataset["train"]) == [
         ("Go.", "Va."),
         ("Run!", "Cours !"),
         ("I see. Really?", "Vraiment ?"),
@@ -106,7 +103,7 @@ def test_rows_are_split_if_both_sides_have_the_same_number_of_sentences():
     ]
     counts = {"read": 5, "split": 1, "malformed": 1, "empty": 0, "identical": 0, "duplicates": 1, "kept": 4}
     assert report.splits["train"] == counts
-    assert pairs(dataset["test"])[0] == ("Go. Run!", "Va. Cours !"), "evaluation pairs are not split"
+    assert pairs_of(dataset["test"])[0] == ("Go. Run!", "Va. Cours !"), "evaluation pairs are not split"
     assert report.malformed_rows[0]["line"] == 4
 
 
@@ -114,7 +111,7 @@ def test_sentences_to_keep_out_are_in_no_split_in_any_spelling():
     rows = raw(("J'aime la guitare !", "I love the guitar."), ("Ah.", "I love it."), ("Oh.", "i LOVE it"), ("a", "b"))
     kept_out = ["j’aime la guitare", "I love it!"]
     dataset, report = clean(DatasetDict(train=rows, test=rows), DataArguments(keep_out=kept_out, keep_overlap=True))
-    assert pairs(dataset["train"]) == pairs(dataset["test"]) == [("a", "b")]
+    assert pairs_of(dataset["train"]) == pairs_of(dataset["test"]) == [("a", "b")]
     assert report.splits["train"]["kept_out"] == 3
     everything, report = clean(DatasetDict(train=rows), DataArguments())
     assert len(everything["train"]) == 4 and "kept_out" not in report.splits["train"]
@@ -123,7 +120,7 @@ def test_sentences_to_keep_out_are_in_no_split_in_any_spelling():
 def test_evaluation_splits_drop_malformed_empty_and_repeated_rows():
     test = raw(("a", "b"), ("bad", "", "no tab"), ("", "x"), ("a", "b"), ("a", "c"))
     dataset, report = clean(DatasetDict(train=raw(("t", "u")), test=test), TRUSTED)
-    assert pairs(dataset["test"]) == [("a", "b"), ("a", "c")]
+    assert pairs_of(dataset["test"]) == [("a", "b"), ("a", "c")]
     assert report.splits["test"] == {
         "read": 5, "malformed": 1, "empty": 1, "identical": 0, "duplicates": 1, "kept": 2,
     }  # fmt: skip

@@ -2,14 +2,10 @@ import unicodedata
 
 import pytest
 from datasets import Dataset, DatasetDict
+from small_corpus import dataset_of
 
 from glossa.data.cleaning.splitting import check_overlap, normalize_side, split_by_component
 from glossa.errors import GlossaError
-
-
-def of(*pairs):
-    sources, targets = zip(*pairs, strict=True)
-    return Dataset.from_dict({"source": list(sources), "target": list(targets)})
 
 
 @pytest.mark.parametrize(
@@ -47,7 +43,7 @@ CHAINED = [("a", "A"), ("x", "X"), ("a", "B"), ("e", "E"), ("C!", "b."), ("y", "
 
 @pytest.mark.parametrize("seed", range(8))
 def test_components_stay_whole_and_sizes_are_exact(seed):
-    splits = split_by_component(of(*CHAINED), 2, 2, seed)
+    splits = split_by_component(dataset_of(*CHAINED), 2, 2, seed)
     assert {name: len(part) for name, part in splits.items()} == {"train": 4, "validation": 2, "test": 2}
     # The component of four does not fit a split of two, so it stays in training.
     assert splits["train"]["source"] == ["a", "a", "C!", "c"]
@@ -56,7 +52,7 @@ def test_components_stay_whole_and_sizes_are_exact(seed):
 
 
 def test_seed_order_and_sizes():
-    pairs = of(*[(f"s{number}", f"t{number}") for number in range(200)])
+    pairs = dataset_of(*[(f"s{number}", f"t{number}") for number in range(200)])
     splits = split_by_component(pairs, 0.1, 30, seed=1)
     assert {name: len(part) for name, part in splits.items()} == {"train": 150, "validation": 20, "test": 30}
     for part in splits.values():
@@ -73,29 +69,29 @@ def test_seed_order_and_sizes():
 def test_both_directions_hold_out_the_same_pairs(pairs):
     reverse = [(target, source) for source, target in pairs]
     for seed in range(4):
-        splits, mirrored = split_by_component(of(*pairs), 2, 2, seed), split_by_component(of(*reverse), 2, 2, seed)
+        splits, mirrored = (split_by_component(dataset_of(*rows), 2, 2, seed) for rows in (pairs, reverse))
         for name, part in splits.items():
             assert (part["source"], part["target"]) == (mirrored[name]["target"], mirrored[name]["source"])
 
 
 def test_one_pair_is_enough_to_train_on():
-    splits = split_by_component(of(("a", "b"), ("c", "d"), ("e", "f")), 1, 1, 1)
+    splits = split_by_component(dataset_of(("a", "b"), ("c", "d"), ("e", "f")), 1, 1, 1)
     assert {name: len(part) for name, part in splits.items()} == {"train": 1, "validation": 1, "test": 1}
 
 
 def test_too_few_or_too_connected():
     with pytest.raises(GlossaError, match="2 pairs are too few to hold out 1 for validation and 1 for test"):
-        split_by_component(of(("a", "b"), ("c", "d")), 1, 1, 1)
+        split_by_component(dataset_of(("a", "b"), ("c", "d")), 1, 1, 1)
     with pytest.raises(GlossaError, match=r"validation split: of the 4 pairs, .* no such group of at most 1 is left"):
-        split_by_component(of(("a", "b"), ("a", "c"), ("a", "d"), ("a", "e")), 1, 1, 1)
+        split_by_component(dataset_of(("a", "b"), ("a", "c"), ("a", "d"), ("a", "e")), 1, 1, 1)
 
 
 def test_overlap_counts_each_side(caplog):
-    train = of(("Go!", "Va !"), ("Run", "Cours"))
+    train = dataset_of(("Go!", "Va !"), ("Run", "Cours"))
     splits = DatasetDict(
         train=train,
-        validation=of(("x", "y")),
-        test=of(("go", "x"), ("Go.", "cours!"), ("cours", "run"), ("new", "va")),
+        validation=dataset_of(("x", "y")),
+        test=dataset_of(("go", "x"), ("Go.", "cours!"), ("cours", "run"), ("new", "va")),
     )
     assert check_overlap(splits) == {
         "validation": {"source": 0, "target": 0},

@@ -8,6 +8,7 @@ import zipfile
 
 import pyarrow
 import pytest
+from reading import written
 
 from glossa.data.intake.files import MAX_LINE, OPENERS, lines
 from glossa.data.paths import PACKED, ending, is_table
@@ -17,11 +18,6 @@ from glossa.errors import GlossaError
 def zst(content):
     """Two frames, as from `zstd -c a b`."""
     return b"".join(pyarrow.compress(part, "zstd", asbytes=True) for part in (content[:3], content[3:]))
-
-
-def written(path, content):
-    path.write_bytes(content)
-    return path
 
 
 def test_endings_of_any_case_and_packing():
@@ -76,8 +72,9 @@ PLAIN = b"\x14\x00\x00\x00\x08\x00"  # version, flags and method in the headers 
         (patched(zipped("a.txt"), PLAIN, b"\x14\x00\x00\x00\x63\x00"), "compression method is not supported"),
         (patched(zipped("a.txt"), PLAIN, b"\x14\x00\x01\x00\x08\x00"), "protected by a password"),
         (zipped("x\ny.md"), r"holds 0 text files among \['x\\ny.md'\]"),
+        (zipped("_about.txt"), r"holds 0 text files among \['_about.txt'\]; exactly one"),
     ],
-    ids=["method", "password", "no text"],
+    ids=["method", "password", "no text", "about alone"],
 )
 def test_a_zip_that_cannot_be_read(tmp_path, make, message):
     make(tmp_path / "a.zip")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import datasets
 import pytest
+from small_corpus import pairs_of
 
 from glossa.data.arguments import DataArguments
 from glossa.data.intake import anki, sources
@@ -16,10 +17,6 @@ ANKI = Path(__file__).parents[4] / "shared/data/anki/fra-eng.zip"
 
 def files(path, **settings):
     return DataArguments(data_path=[str(path)], **settings)
-
-
-def pairs(dataset):
-    return list(zip(dataset["source"], dataset["target"], strict=True))
 
 
 def hub_folder(folder, **splits):
@@ -56,11 +53,11 @@ def test_an_unchanged_file_is_read_once_a_changed_one_again(tmp_path, monkeypatc
     read_rows = sources.read_rows
     monkeypatch.setattr(sources, "read_rows", lambda *given: reads.append(given) or read_rows(*given))
     first, second = load_source(files(path)), load_source(files(path))
-    assert len(reads) == 1 and pairs(second["train"]) == [("Go", "Va")]
+    assert len(reads) == 1 and pairs_of(second["train"]) == [("Go", "Va")]
     assert first["train"]._fingerprint == second["train"]._fingerprint
     path.write_text("Go\tPa\n")
     os.utime(path, ns=(0, 12345))
-    assert pairs(load_source(files(path))["train"]) == [("Go", "Pa")]
+    assert pairs_of(load_source(files(path))["train"]) == [("Go", "Pa")]
     assert len(load_source(files(path, max_train_samples=1))["train"]) == 1 and len(reads) == 3
 
 
@@ -68,11 +65,11 @@ def test_anki_direction_and_local_archive(tmp_path):
     with zipfile.ZipFile(tmp_path / "fra-eng.zip", "w") as archive:
         archive.writestr("fra.txt", "Go.\tVa !\tCC-BY\n")
     path = tmp_path / "fra-eng.zip"
-    assert pairs(load_source(files(path, dataset="anki"))["train"]) == [("Go.", "Va !")]
+    assert pairs_of(load_source(files(path, dataset="anki"))["train"]) == [("Go.", "Va !")]
     reverse = files(path, dataset="anki", source_language="fr", target_language="en")
-    assert pairs(load_source(reverse)["train"]) == [("Va !", "Go.")]
+    assert pairs_of(load_source(reverse)["train"]) == [("Va !", "Go.")]
     as_file = files(path, source_language="fr", target_language="en")
-    assert pairs(load_source(as_file)["train"]) == [("Go.", "Va !")]
+    assert pairs_of(load_source(as_file)["train"]) == [("Go.", "Va !")]
     with pytest.raises(GlossaError, match="has English"):
         load_source(files(path, dataset="anki", source_language="de", target_language="fr"))
 
@@ -82,7 +79,7 @@ def test_anki_without_a_path_is_downloaded(tmp_path, monkeypatch):
     path.write_text("Go.\tLos!\n")
     monkeypatch.setattr(anki, "download_anki", lambda language: {"de": path}[language])
     dataset = load_source(DataArguments(dataset="anki", source_language="de", target_language="en"))
-    assert pairs(dataset["train"]) == [("Los!", "Go.")]
+    assert pairs_of(dataset["train"]) == [("Los!", "Go.")]
 
 
 def test_predefined_splits_from_aligned_files_and_limits(tmp_path):
@@ -94,7 +91,7 @@ def test_predefined_splits_from_aligned_files_and_limits(tmp_path):
         max_train_samples=2,
     )
     dataset = load_source(arguments)
-    assert {name: pairs(part) for name, part in dataset.items()} == {
+    assert {name: pairs_of(part) for name, part in dataset.items()} == {
         "train": [("1", "un"), ("2", "deux")],
         "validation": [("4", "quatre"), ("5", "cinq")],
     }
@@ -112,7 +109,7 @@ def test_translation_feature_and_predefined_splits(tmp_path, streaming):
         ("f", "e", 3, ""),
     ]
     assert dataset["train"][1]["file"] == f"{folder}, train"
-    assert pairs(load_source(DataArguments(**settings, max_train_samples=1))["train"]) == [("b", "a")]
+    assert pairs_of(load_source(DataArguments(**settings, max_train_samples=1))["train"]) == [("b", "a")]
     with pytest.raises(GlossaError, match=r"lacks 'de'; its languages are \['en', 'fr'\]"):
         load_source(DataArguments(dataset=folder, target_language="de", streaming=streaming))
 
@@ -124,7 +121,7 @@ def test_a_stream_reads_no_more_than_the_limit_and_only_once(tmp_path, monkeypat
     monkeypatch.setattr(sources, "pair_of", lambda record, *keys: taken.append(record) or pair_of(record, *keys))
     for _ in range(2):
         dataset = load_source(DataArguments(dataset=folder, streaming=True, max_train_samples=3))
-        assert pairs(dataset["train"]) == [("e0", "f0"), ("e1", "f1"), ("e2", "f2")]
+        assert pairs_of(dataset["train"]) == [("e0", "f0"), ("e1", "f1"), ("e2", "f2")]
     assert len(taken) == 3
 
 
@@ -135,11 +132,11 @@ def test_two_text_columns(tmp_path, streaming):
     arguments = DataArguments(
         dataset=str(tmp_path), source_column="english", target_column="french", streaming=streaming
     )
-    assert pairs(load_source(arguments)["train"]) == [("Go", "Va"), ("Run", "Cours")]
+    assert pairs_of(load_source(arguments)["train"]) == [("Go", "Va"), ("Run", "Cours")]
     with pytest.raises(GlossaError, match=r"its columns are \['english', 'french', 'id'\]"):
         load_source(DataArguments(dataset=str(tmp_path), streaming=streaming, target_language="de"))
     by_language = load_source(DataArguments(dataset=str(tmp_path), streaming=streaming))
-    assert pairs(by_language["train"]) == [("Go", "Va"), ("Run", "Cours")]
+    assert pairs_of(by_language["train"]) == [("Go", "Va"), ("Run", "Cours")]
 
 
 def test_data_set_without_train_or_that_cannot_be_loaded(tmp_path, monkeypatch):

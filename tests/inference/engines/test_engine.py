@@ -12,9 +12,10 @@ from small_models import ARCHITECTURES, SPECIAL, UNEXPORTED, build, special, wor
 from transformers import GenerationConfig, PreTrainedTokenizerFast
 
 from glossa import GlossaTokenizer
+from glossa.cli.export import TYPES
 from glossa.configuration_glossa import PUBLISHED_2017
 from glossa.errors import GlossaError, require
-from glossa.export.ctranslate2_model import ACTIVATIONS, export_ctranslate2
+from glossa.export.ctranslate2_model import ACTIVATIONS, export_ctranslate2, specs
 from glossa.inference.engines.ctranslate2 import CTranslate2Engine, load_engine
 from glossa.inference.engines.engine import GenerateEngine, Search
 from glossa.inference.languages import Languages
@@ -192,9 +193,8 @@ def test_tokenizer_of_another_model_is_refused(tmp_path):
         export_ctranslate2(build(), tokenizer, tmp_path / "engine")
 
 
-def test_unknown_quantization_is_refused(tmp_path, tokenizer):
-    with pytest.raises(GlossaError, match=r"quantization is 'int4'; it must be one of int8, "):
-        export_ctranslate2(build(), tokenizer, tmp_path / "engine", "int4")
+def test_the_command_knows_the_types_of_weights():
+    assert TYPES == specs.model_spec.ACCEPTED_MODEL_TYPES
 
 
 def test_folder_without_an_engine_is_refused(tiny_run):

@@ -13,7 +13,7 @@ CODES = ("bpt", "ept", "it", "ph", "ut", "x", "bx", "ex", "sc", "ec")
 PAIRED = ("bpt", "ept", "bx", "ex", "sc", "ec")
 # Attributes that say what a code is, in the original or as an editor shows it.
 _CONTENTS = ("equiv-text", "equiv", "disp")
-_BREAK_TYPES = re.compile(r"(x-|xlf:)?(lb|pb|br|p|linebreak|pagebreak)", re.I)
+BREAK_TYPES = re.compile(r"(x-|xlf:|fmt:)?(lb|pb|br|p|linebreak|pagebreak)", re.I)
 # Elements of HTML that start a line, line ends as they are or escaped, and the same in RTF.
 _BREAK = re.compile(
     r"\s*(</?(br|p|div|li|ul|ol|tr|td|th|table|hr|h\d)\b[^<>]*>|(\\[nrt])+|\\(line|par|tab|page)\b|[\n\r\t\u2028\u2029]+)\s*",
@@ -65,7 +65,7 @@ def _text(node, known: dict[str, str]) -> str:
 def _shown(code) -> str:
     """What stands for a code in the text: a space, a placeholder or nothing."""
     types = (code.get(name, "") for name in ("type", "ctype", "subType"))
-    if any(map(_BREAK_TYPES.fullmatch, types)):
+    if any(map(BREAK_TYPES.fullmatch, types)):
         return " "
     contents = ["".join(code.itertext()), _original(code), *(code.get(name, "") for name in _CONTENTS)]
     if any(map(_BREAK.fullmatch, contents)):

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from ...data.intake.segments import CODES
+from ...data.intake.segments import BREAK_TYPES, CODES
 from ...inference.texts.tags import Part
 from ..places import Document, Edit, Place, Written, has_words, line_numbers
 from .strings import string_places
@@ -12,7 +12,6 @@ from .tokens import Token, attribute_range, attributes, escape_xml, matching_tag
 from .xml_positions import xml_tokens
 
 _OPENS, _CLOSES = ("bpt", "bx", "sc"), ("ept", "ex", "ec")
-_BREAKS = ("lb", "pb", "x-lb", "x-br", "fmt:lb", "xlf:lb", "br", "linebreak")
 
 
 def local(token: Token) -> str:
@@ -140,7 +139,7 @@ class Units:
         number = given.get("rid") or given.get("startref") or given.get("i") or given.get("id") or ""
         if name in _OPENS or name in _CLOSES:
             return Part("open" if name in _OPENS else "close", token.start, end, "", f"code {number}")
-        if any(given.get(key, "").lower() in _BREAKS for key in ("ctype", "type", "subtype")):
+        if any(BREAK_TYPES.fullmatch(given.get(key, "")) for key in ("ctype", "type", "subtype")):
             return Part("break", token.start, end)
         return Part("alone", token.start, end, inner if name == "mrk" else "")
 

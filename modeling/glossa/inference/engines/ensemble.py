@@ -109,7 +109,7 @@ def _part(cache: EncoderDecoderCache | None, first: int, last: int) -> EncoderDe
 
 
 def load_models(
-    names: list[str], device: str = "cpu", language: str | Wanted | None = None, by_line: bool = False
+    names: list[str], language: str | Wanted | None = None, by_line: bool = False
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """One model and its tokenizer, or an ensemble of several; into `language`, as [`Languages.choose`].
 
@@ -118,7 +118,7 @@ def load_models(
     """
     tokenizer = load_tokenizer(names[0])
     Languages.choose(tokenizer, names[0], language, by_line)
-    models = [load_model(name, device) for name in names]
+    models = [load_model(name, "auto") for name in names]
     if len(models) == 1:
         return models[0], tokenizer
     for name, model in zip(names, models, strict=True):

@@ -124,9 +124,9 @@ class Sentence:
             self.translations, self.places, self.remembered = [Translation(target)], [places], True
         return self.remembered
 
-    def keep_source(self, problem: str, failed: bool, text: str | None = None) -> None:
-        """Have the source, or `text`, as the translation, since there is no other."""
-        self.translations = [Translation(self.source if text is None else text, 0.0, problem, failed)]
+    def keep_source(self, problem: str, failed: bool) -> None:
+        """Have the source as the translation, since there is no other."""
+        self.translations = [Translation(self.source, 0.0, problem, failed)]
         self.places = [self.segment.spans]
 
     def pair(self) -> Pair:
