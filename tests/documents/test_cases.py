@@ -335,6 +335,15 @@ def test_a_name_with_a_low_line_in_a_sentence_is_no_accelerator(tmp_path):
     assert 'msgstr "USED IF side_pane IS SET."' in found
 
 
+def test_a_header_without_plural_forms_gets_those_of_the_language(tmp_path):
+    header, polish = 'msgid ""\nmsgstr "Language: \\n"\n', Languages("en", "pl")
+    (tmp_path / "a.po").write_text(f'{header}\nmsgid "%d cat"\nmsgid_plural "%d cats"\nmsgstr[0] ""\nmsgstr[1] ""\n')
+    found = shouted(tmp_path / "a.po", languages=polish)
+    assert '"Language: pl\\n"\n"Plural-Forms: nplurals=3; plural=n == 1 ?' in found and 'msgstr[2] "%d CATS"' in found
+    (tmp_path / "a.po").write_text(f'{header}\nmsgid "A cat."\nmsgstr ""\n')
+    assert "Plural-Forms" not in shouted(tmp_path / "a.po", languages=polish)
+
+
 def test_plural_forms_that_are_made_are_reported(tmp_path, capsys):
     header = 'msgid ""\nmsgstr "Plural-Forms: nplurals=3; plural=(n==1 ? 0 : n<5 ? 1 : 2);\\n"\n\n'
     (tmp_path / "a.po").write_text(f'{header}msgid "%d cat"\nmsgid_plural "%d cats"\nmsgstr[0] ""\nmsgstr[1] ""\n')

@@ -165,3 +165,35 @@ def test_a_directive_that_the_text_lacks_makes_an_entry_fuzzy(tmp_path, capsys):
     assert target.read_text().endswith('#, c-format\n#, fuzzy\nmsgid "%d files"\nmsgstr "%d files of %d"\n')
     assert "1 of 2 translations look different in placeholders: line 9" in capsys.readouterr().err
     assert "fuzzy" not in target.read_text().partition("files")[0].partition("#, fuzzy")[0]
+
+
+def test_fuzzy_stands_before_the_source_of_the_entry_before(tmp_path):
+    before = '#, c-format\n#| msgid ""\n#| "%d old"\n'
+    (tmp_path / "a.po").write_text(f'{before}msgid "%d files"\nmsgstr ""\n')
+    DocumentJob(tmp_path / "a.po", tmp_path / "b.po", languages=UNKNOWN).run(Given(lambda text: f"{text} %x"))
+    assert (tmp_path / "b.po").read_text().startswith('#, c-format\n#, fuzzy\n#| msgid ""\n#| "%d old"\nmsgid')
+
+
+def test_directives_of_python_stay_in_order_or_are_reported(tmp_path):
+    entry = '#, python-format\nmsgid "%s has %d files"\nmsgstr ""\n'
+    (tmp_path / "a.po").write_text(entry)
+    for name, function in (("b.po", str.upper), ("c.po", lambda text: "%d FILES HAS %s")):
+        DocumentJob(tmp_path / "a.po", tmp_path / name, languages=UNKNOWN).run(Given(function))
+    assert (tmp_path / "b.po").read_text() == entry.replace('msgstr ""', 'msgstr "%s HAS %d FILES"')
+    assert "#, fuzzy" in (tmp_path / "c.po").read_text() and "$" not in (tmp_path / "c.po").read_text()
+
+
+def test_a_directive_before_a_letter_stays_where_printf_reads_it(tmp_path):
+    entry = 'msgid "%sFile %s"\nmsgstr ""\n'
+    assert 'msgstr "%sFILE %s"' in shouted(tmp_path, "a.po", f"#, c-format\n{entry}")
+    found = shouted(tmp_path, "a.po", f"#, c-format\n{entry}", function=lambda text: "%s: %sFile")
+    assert 'msgstr "%s: %sFile"' in found
+    both = "#, c-format\n" + 'msgid "%sFile of %d"\nmsgstr ""\n'
+    assert 'msgstr "%2$d: %1$sFile"' in shouted(tmp_path, "a.po", both, function=lambda text: "%d: %sFile")
+
+
+def test_variables_of_plural_forms_are_numbered_too(tmp_path):
+    value = "<key>NSStringLocalizedFormatKey</key><string>%#@files@ of %#@folders@</string>"
+    text = f'<plist version="1.0"><dict><key>a</key><dict>{value}</dict></dict></plist>'
+    found = shouted(tmp_path, "a.stringsdict", text, function=lambda text: "%#@folders@ with %#@files@")
+    assert "<string>%2$#@folders@ with %1$#@files@</string>" in found

@@ -60,6 +60,7 @@ def test_a_sentence_without_them():
     ("source", "engine", "expected", "problem"),
     [
         ("Good morning, %s!", {"Good morning!": "Bonjour !"}, "Bonjour, %s !", ""),
+        ("{sign}2 files", {"2 files": "2 Dateien"}, "{sign}2 Dateien", ""),  # glued as in the source
         ("{name}, come here.", {"come here.": "viens ici."}, "{name}, viens ici.", ""),
         ("Open {file} now.", {"Open now.": "Jetzt öffnen."}, "Jetzt {file} öffnen.", ""),
         ("Open {a}, {b} or {c} now.", {"Open or now.": "Ouvrir."}, "Ouvrir {a}, {b} {c}.", MOVED),

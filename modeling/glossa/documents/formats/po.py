@@ -15,7 +15,9 @@ from .tokens import cut
 if TYPE_CHECKING:
     from .opening import Languages
 
-PRINTF = {"c-format", "objc-format", "php-format"}  # flags of texts whose arguments may be numbered
+# Flags of texts whose arguments may be numbered, and of those whose arguments stay in order.
+NUMBERED = {f"{each}-format" for each in ("c", "objc", "php", "perl", "tcl", "awk", "ruby", "gcc-internal")}
+ORDERED = {"python-format", "lua-format"}
 
 
 def read(text: str, name: str, languages: "Languages") -> Document:
@@ -36,10 +38,12 @@ class _Catalog:
         self.made = 0  # forms that the catalog had no place for
 
     def read(self) -> Document:
-        for entry in list(entries(self.text, self.name)):
+        found = list(entries(self.text, self.name))
+        has_plurals = any("msgid_plural" in entry.fields and not entry.is_obsolete for entry in found)
+        for entry in found:
             source = entry.fields.get("msgid")
             if entry.is_header:
-                self._header(entry)
+                self._header(entry, has_plurals)
             elif source is None or entry.is_obsolete:
                 continue
             elif all(each.is_empty for each in entry.translations.values()):
@@ -73,15 +77,15 @@ class _Catalog:
                 self.document.edits.append(Edit(before - self.text[:before].endswith("\r"), each.end, []))
 
     def _has_words(self, own: Field) -> bool:
-        return next(self._places(own, printf=False), None) is not None
+        return next(self._places(own, []), None) is not None
 
     def _copy(self, entry: Entry, source: Field, targets: list[Field]) -> None:
         """Have the translation of a field written to others."""
         flags = [flag for line in entry.flags for flag in flags_of(self.text[slice(*line)])]
-        places = list(self._places(source, not PRINTF.isdisjoint(flags))) if targets else []
+        places = list(self._places(source, flags)) if targets else []
         if not places:
             return
-        start = min(each.start for each in entry.fields.values())
+        start = self._before_previous(min(each.start for each in entry.fields.values()))
         context = entry.fields.get("msgctxt")
         for place in places:
             place.context = said(self.text, context) if context else None
@@ -89,15 +93,27 @@ class _Catalog:
         self.document.places += places
         self.document.edits += [Edit(*target.span, [source.span]) for target in targets]
 
-    def _places(self, source: Field, printf: bool) -> Iterator[Place]:
+    def _before_previous(self, start: int) -> int:
+        """The first character of the comments about the source before (`#| msgid`), which flags may not follow."""
+        while start:
+            line = self.text.rfind("\n", 0, start - 1) + 1
+            if not self.text.startswith("#|", line):
+                break
+            start = line
+        return start
+
+    def _places(self, source: Field, flags: list[str]) -> Iterator[Place]:
         parts: list[Part] = []
         for span in source.strings:
             parts += cut(self.text, *span, ESCAPE, unescaped, collapse=False)
-        for place in string_places(parts, self.text, _escape, named=False, accelerators="&_", printf=printf):
+        numbered = not NUMBERED.isdisjoint(flags)
+        printf = numbered or not ORDERED.isdisjoint(flags)
+        options = {"printf": printf, "numbered": numbered}
+        for place in string_places(parts, self.text, _escape, named=False, accelerators="&_", **options):
             place.copied = True
             yield place
 
-    def _header(self, entry: Entry) -> None:
+    def _header(self, entry: Entry, has_plurals: bool) -> None:
         own = entry.fields.get("msgstr")
         if own is None:
             return
@@ -111,6 +127,10 @@ class _Catalog:
             if new != self.text[start:end]:
                 self.document.edits.append(Edit(start, end, [new]))
                 header = header.replace(self.text[start:end], new)
+        if has_plurals and self.languages.target and "Plural-Forms:" not in header and header.endswith("\\n"):
+            line = f"Plural-Forms: {_plural_rule(self.languages.target)}\\n"
+            self.document.edits.append(Edit(own.end, own.end, [f'{self.line_end}"{line}"']))
+            header += line
         if len(self.document.edits) > before:
             for start, end in entry.flags:
                 others = ", ".join(flag for flag in flags_of(self.text[start:end]) if flag != "fuzzy")
@@ -126,9 +146,14 @@ class _Catalog:
             return line
         line = re.sub(r"^(Language:)[ \t]*(?=\\n|$)", rf"\1 {target.replace('-', '_')}", line)
         if "nplurals=INTEGER" in line:
-            plural = require("babel.messages.plurals", "documents", "babel").get_plural(target.replace("-", "_"))
-            line = re.sub(r"nplurals=INTEGER;\s*plural=EXPRESSION;?", plural.plural_forms.rstrip(";") + ";", line)
+            line = re.sub(r"nplurals=INTEGER;\s*plural=EXPRESSION;?", _plural_rule(target), line)
         return line
+
+
+def _plural_rule(target: str) -> str:
+    """How many plural forms a language has, and which one a number takes, as headers say it."""
+    plurals = require("babel.messages.plurals", "documents", "babel")
+    return plurals.get_plural(target.replace("-", "_")).plural_forms.rstrip(";") + ";"
 
 
 def _escape(text: str) -> str:

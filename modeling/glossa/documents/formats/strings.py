@@ -8,7 +8,7 @@ from ...inference.texts.tags import Part, Piece
 from ...spans_glossa import find_spans
 from ..places import Place, Written, has_words, spelled
 from .icu import with_messages
-from .printf import keep_directives
+from .printf import GLUED, keep_directives
 from .tokens import Cutter, trimmed
 
 # Elements of HTML that end a text.
@@ -85,6 +85,7 @@ def string_places(
     kept: str = "",
     literal: Callable[[str], str] = str,
     printf: bool = False,
+    numbered: bool = True,
 ) -> Iterator[Place]:
     """The places of one string.
 
@@ -96,11 +97,12 @@ def string_places(
         accelerators: Marks of accelerators that strings of this format have.
         literal: How it is written in sections of XML that are no markup.
         printf: Whether the program prints it with `printf`, so that its directives take their arguments in order.
+        numbered: Whether these may have numbers.
         kept: A pattern of what stays in strings of this format, as a word of its own.
     """
     if named and not is_text("".join(part.text for part in parts)):
         return
-    own = trimmed(marked_parts(parts, kept))
+    own = trimmed(marked_parts(parts, "|".join(filter(None, (kept, GLUED if printf else "")))))
     if not has_words(own):
         return
     place = Place(own, spelled(own, text, escape), label=True, literal=literal)
@@ -108,7 +110,7 @@ def string_places(
         _take_accelerator(place, mark)
     for each in with_messages(place, text):
         if printf:
-            keep_directives(each)
+            keep_directives(each, numbered)
         yield each
 
 

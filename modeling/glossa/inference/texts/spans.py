@@ -156,7 +156,7 @@ def _insert(
         text += source[start:end]
         following = target[position : position + 1]
         if following.isalnum():
-            text += " "
+            text += "" if source[end : end + 1].isalnum() else " "
         elif following.isspace() and source[end : end + 1] in tuple(",.)]"):
             position += target[position + 1 : position + 2] == source[end]
     return text + target[position:], places

@@ -133,7 +133,7 @@ function inserted(source, bare, target, points) {
     if (text && strip(last(text)) && apart) text += " ";
     text += source.slice(start, end);
     const following = firstOf(target.slice(position));
-    if (isWordCharacter(following)) text += " ";
+    if (isWordCharacter(following)) text += isWordCharacter(firstOf(source.slice(end))) ? "" : " ";
     else if (following && !strip(following) && source[end] && ",.)]".includes(source[end])) {
       if (target[position + 1] === source[end]) position += 1;
     }
