@@ -116,6 +116,8 @@ def test_qt(tmp_path):
     assert not any(each.get("type") for each in root.iter("translation"))
     (tmp_path / "a.ts").write_text(found)
     assert translated(tmp_path / "a.ts", str.lower, languages=POLISH).decode() == found, "what is filled stays"
+    one = text.replace(numerus * 3, f"\n {numerus}\n")
+    assert "\n <numerusform>%n FILE(S)</numerusform>" * 3 in shouted(tmp_path, "a.ts", one)
     (tmp_path / "a.ts").write_text("export const a = 1;\n")
     with pytest.raises(GlossaError, match=r"a\.ts, line 1: not a translation file of Qt"):
         translated(tmp_path / "a.ts")
@@ -165,6 +167,15 @@ def test_a_directive_that_the_text_lacks_makes_an_entry_fuzzy(tmp_path, capsys):
     assert target.read_text().endswith('#, c-format\n#, fuzzy\nmsgid "%d files"\nmsgstr "%d files of %d"\n')
     assert "1 of 2 translations look different in placeholders: line 9" in capsys.readouterr().err
     assert "fuzzy" not in target.read_text().partition("files")[0].partition("#, fuzzy")[0]
+
+
+def test_words_in_angle_brackets_are_no_tag(tmp_path):
+    texts = {"<None>": "<NONE>", "<not set>": "<NOT SET>", "<b>": "", "<br>": ""}
+    text = "".join(f'msgid "{each}"\nmsgstr ""\n\n' for each in texts)
+    expected = "".join(f'msgid "{each}"\nmsgstr "{new}"\n\n' for each, new in texts.items())
+    assert shouted(tmp_path, "a.po", text) == expected
+    text = '<resources><string name="a">&lt;not set&gt;</string></resources>'
+    assert "&lt;NOT SET&gt;" in shouted(tmp_path, "strings.xml", text)
 
 
 def test_fuzzy_stands_before_the_source_of_the_entry_before(tmp_path):

@@ -53,6 +53,9 @@ def test_a_sentence_without_them():
         [5, 9],
     )
     assert without("Good morning, {name}!", find_spans("Good morning, {name}!")).text == "Good morning!"
+    assert without("See [{n} more] and ({n} less).", find_spans("See [{n} more] and ({n} less).")).text == (
+        "See [more] and (less)."
+    )
     assert without("{name}, come!", find_spans("{name}, come!")).text == "come!"
 
 

@@ -48,6 +48,13 @@ def plural_categories(target: str) -> list[str]:
     return [category for category in CATEGORIES if category in own]
 
 
+def plural_rule(target: str) -> tuple[int, str]:
+    """How many plural forms a language has in catalogs of gettext, and how their header says that."""
+    plurals = require("babel.messages.plurals", "documents", "babel")
+    rule = plurals.get_plural(target.replace("-", "_"))
+    return rule.num_plurals, rule.plural_forms.rstrip(";") + ";"
+
+
 def missing_forms(document: Document, name: str, count: int) -> None:
     """Add a note about plural forms that a file has no place for."""
     if count:

@@ -5,10 +5,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...data.intake.po import ESCAPE, Entry, Field, entries, flags_of, plural_forms, said, unescaped
-from ...errors import require
 from ...inference.texts.tags import Part
 from ..places import Document, Edit, Place
-from .language import check_target, missing_forms
+from .language import check_target, missing_forms, plural_rule
 from .strings import string_places
 from .tokens import cut
 
@@ -128,7 +127,7 @@ class _Catalog:
                 self.document.edits.append(Edit(start, end, [new]))
                 header = header.replace(self.text[start:end], new)
         if has_plurals and self.languages.target and "Plural-Forms:" not in header and header.endswith("\\n"):
-            line = f"Plural-Forms: {_plural_rule(self.languages.target)}\\n"
+            line = f"Plural-Forms: {plural_rule(self.languages.target)[1]}\\n"
             self.document.edits.append(Edit(own.end, own.end, [f'{self.line_end}"{line}"']))
             header += line
         if len(self.document.edits) > before:
@@ -146,14 +145,8 @@ class _Catalog:
             return line
         line = re.sub(r"^(Language:)[ \t]*(?=\\n|$)", rf"\1 {target.replace('-', '_')}", line)
         if "nplurals=INTEGER" in line:
-            line = re.sub(r"nplurals=INTEGER;\s*plural=EXPRESSION;?", _plural_rule(target), line)
+            line = re.sub(r"nplurals=INTEGER;\s*plural=EXPRESSION;?", plural_rule(target)[1], line)
         return line
-
-
-def _plural_rule(target: str) -> str:
-    """How many plural forms a language has, and which one a number takes, as headers say it."""
-    plurals = require("babel.messages.plurals", "documents", "babel")
-    return plurals.get_plural(target.replace("-", "_")).plural_forms.rstrip(";") + ";"
 
 
 def _escape(text: str) -> str:

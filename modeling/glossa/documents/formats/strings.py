@@ -7,6 +7,7 @@ from ...facts_glossa import TextFacts
 from ...inference.texts.tags import Part, Piece
 from ...spans_glossa import find_spans
 from ..places import Place, Written, has_words, spelled
+from .html import RULES
 from .icu import with_messages
 from .printf import GLUED, keep_directives
 from .tokens import Cutter, trimmed
@@ -18,6 +19,8 @@ BLOCKS = frozenset(
      "header", "hr", "html", "legend", "li", "main", "menu", "nav", "ol", "optgroup", "option", "p", "pre", "section",
      "select", "summary", "table", "tbody", "td", "tfoot", "th", "thead", "title", "tr", "ul"]
 )  # fmt: skip
+_ELEMENTS = BLOCKS | RULES.inline | RULES.alone | RULES.opaque | RULES.breaks | RULES.skipped
+_BRACKETED = re.compile(r"\s*<((?P<name>[A-Za-z][\w-]*)(?: [\w' -]*)?)>\s*")  # <None>, which is no tag
 _TAG = re.compile(r"<(/)?([A-Za-z][\w.-]*|\d+)(?:\s[^<>]*?)?(/)?>|<>|</>")
 _MARK = re.compile(rf"{_TAG.pattern}|(?<![ \t])[ \t]*+\r?\n\s*+")
 # Names that programs use: with a mark, a digit or a capital inside, and no space.
@@ -102,6 +105,7 @@ def string_places(
     """
     if named and not is_text("".join(part.text for part in parts)):
         return
+    parts = parts if named else _without_brackets(parts)
     own = trimmed(marked_parts(parts, "|".join(filter(None, (kept, GLUED if printf else "")))))
     if not has_words(own):
         return
@@ -112,6 +116,17 @@ def string_places(
         if printf:
             keep_directives(each, numbered)
         yield each
+
+
+def _without_brackets(parts: Sequence[Part]) -> list[Part]:
+    """The parts of words in angle brackets, such as `<None>`, without these; other parts as they are."""
+    found = _BRACKETED.fullmatch("".join(part.text if part.kind == "text" else "\ufffc" for part in parts))
+    if found is None or found["name"].lower() in _ELEMENTS:
+        return list(parts)
+    cutter = Cutter(parts)
+    for _ in cutter.up_to(found.start(1)):
+        pass
+    return list(cutter.up_to(found.end(1)))
 
 
 def _take_accelerator(place: Place, mark: str) -> None:

@@ -91,7 +91,7 @@ def without(text: str, spans: Sequence[Span]) -> Without:
     for group in groups:
         rest += text[position : group.start]
         position = group.end
-        if rest[-1:] in ("", " ") and text[position : position + 1] == " ":
+        if rest[-1:] in ("", " ", "(", "[") and text[position : position + 1] == " ":
             position += 1
         elif rest[-1:] == " " and text[position : position + 1] in tuple(",.;:!?)]"):
             rest = rest[:-1]

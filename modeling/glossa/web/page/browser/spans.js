@@ -61,7 +61,7 @@ export function without(text, spans) {
     rest += text.slice(position, start);
     position = end;
     const following = text[position] ?? "";
-    if (["", " "].includes(rest.slice(-1)) && following === " ") position += 1;
+    if (["", " ", "(", "["].includes(rest.slice(-1)) && following === " ") position += 1;
     else if (rest.endsWith(" ") && following && ",.;:!?)]".includes(following)) rest = rest.slice(0, -1);
     points.push(rest.length);
   }
