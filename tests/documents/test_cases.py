@@ -335,6 +335,20 @@ def test_a_name_with_a_low_line_in_a_sentence_is_no_accelerator(tmp_path):
     assert 'msgstr "USED IF side_pane IS SET."' in found
 
 
+def test_a_catalog_of_names_has_no_accelerators_of_gtk(tmp_path):
+    names, keys = ["Set the_one_path of it", "See LANG_PATH"], ["_Open it", "_Save it", "Sho_w it"]
+    for texts, expected in ((names, "USE side_pane HERE"), (names + keys, "USE SIDE_PANE HERE")):
+        content = "".join(f'msgid "{text}"\nmsgstr ""\n\n' for text in [*texts, "Use side_pane here"])
+        assert f'msgstr "{expected}"' in shouted_text(tmp_path, "a.po", content, str.upper)
+
+
+def test_names_and_abbreviations_have_no_accelerator(tmp_path):
+    for source in ("Read JAVA_HOME first", "An x86_64 file", "Our R&D here", "By AT&T here", "Q&A"):
+        seen = []
+        shouted_text(tmp_path, "a.po", f'msgid "{source}"\nmsgstr ""\n', lambda text, seen=seen: seen.append(text) or text)
+        assert seen == [source]
+
+
 def test_a_header_without_plural_forms_gets_those_of_the_language(tmp_path):
     header, polish = 'msgid ""\nmsgstr "Language: \\n"\n', Languages("en", "pl")
     (tmp_path / "a.po").write_text(f'{header}\nmsgid "%d cat"\nmsgid_plural "%d cats"\nmsgstr[0] ""\nmsgstr[1] ""\n')

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 # Flags of texts whose arguments may be numbered, and of those whose arguments stay in order.
 NUMBERED = {f"{each}-format" for each in ("c", "objc", "php", "perl", "tcl", "awk", "ruby", "gcc-internal")}
 ORDERED = {"python-format", "lua-format"}
+# Low lines in names of programs, and before the letter of a key: a catalog has one kind or the other.
+_NAME = re.compile(r"(?<![^\W_])(?:[A-Z][A-Z\d]+_[A-Z\d]{2}|[^\W_]+_[^\W_]+_[^\W_])")
+_KEY = re.compile(r"(?<![\w$/.-])_[^\W\d_]")
 
 
 def read(text: str, name: str, languages: "Languages") -> Document:
@@ -35,10 +38,14 @@ class _Catalog:
         self.document = Document(text, [])
         self.forms, self.singular = 0, 0  # of the header: their number, 0 if it is not known, and the one for 1
         self.made = 0  # forms that the catalog had no place for
+        self.accelerators = "&_"
 
     def read(self) -> Document:
         found = list(entries(self.text, self.name))
         has_plurals = any("msgid_plural" in entry.fields and not entry.is_obsolete for entry in found)
+        sources = [said(self.text, entry.fields.get("msgid")) for entry in found]
+        if sum(map(bool, map(_NAME.search, sources))) > sum(map(bool, map(_KEY.search, sources))):
+            self.accelerators = "&"
         for entry in found:
             source = entry.fields.get("msgid")
             if entry.is_header:
@@ -108,7 +115,7 @@ class _Catalog:
         numbered = not NUMBERED.isdisjoint(flags)
         printf = numbered or not ORDERED.isdisjoint(flags)
         options = {"printf": printf, "numbered": numbered}
-        for place in string_places(parts, self.text, _escape, named=False, accelerators="&_", **options):
+        for place in string_places(parts, self.text, _escape, named=False, accelerators=self.accelerators, **options):
             place.copied = True
             yield place
 

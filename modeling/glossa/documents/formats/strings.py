@@ -26,8 +26,11 @@ _MARK = re.compile(rf"{_TAG.pattern}|(?<![ \t])[ \t]*+\r?\n\s*+")
 # Names that programs use: with a mark, a digit or a capital inside, and no space.
 _NAME = re.compile(r"\S*(?:\w[_#/\\]\w|[a-z][A-Z]|\d|^[#@$._/-]|\w[.:]\w)\S*|[A-Z_]+_[A-Z_]+")
 # The mark before the letter that is pressed with Alt to choose a menu: & of Windows and Qt, _ of GTK.
-_IN_SENTENCE = re.compile(r"[^\W_]_[^\W_].*[^.]\.\s*\Z", re.S)
-_ACCELERATORS = {"&": re.compile(r"&(?=[^\W_])(?!#?\w+;)"), "_": re.compile(r"_(?=[^\W_])")}
+_NAMED = re.compile(r"[^\W_]_[^\W_].*[^.]\.\s*\Z|[A-Z\d]_[A-Z\d]", re.S)  # in a sentence; JAVA_HOME, x86_64
+_ACCELERATORS = {  # not R&D and AT&T
+    "&": re.compile(r"(?:(?<!\b[A-Z])(?<!\bAT)&(?=[^\W_])|(?<=[^\W\d_])&(?=[a-z]))(?!#?\w+;)"),
+    "_": re.compile(r"_(?=[^\W_])"),
+}
 
 
 def marked_parts(parts: Sequence[Part], kept: str = "") -> list[Part]:
@@ -138,7 +141,7 @@ def _take_accelerator(place: Place, mark: str) -> None:
     cutter, at = Cutter(place.parts), found[0].start()
     if any(start <= at < end for start, end in find_spans(shown[:at] + shown[at + 1 :])):
         return
-    if mark == "_" and _IN_SENTENCE.search(shown):
+    if mark == "_" and _NAMED.search(shown):
         return  # a name with a low line
     place.marked = shown if all(part.kind == "text" for part in place.parts) else ""
     before = list(cutter.up_to(at))
