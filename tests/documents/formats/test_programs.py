@@ -169,6 +169,23 @@ def test_a_directive_that_the_text_lacks_makes_an_entry_fuzzy(tmp_path, capsys):
     assert "fuzzy" not in target.read_text().partition("files")[0].partition("#, fuzzy")[0]
 
 
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("{n} new people|{n} new person", "people new {n}|person new {n}"),  # Vue
+        ("one day | two days", "day one | days two"),
+        ("{0} None here |[1,19] Some|]20,Inf[ Many more", "{0} here None |[1,19] Some|]20,Inf[ more Many"),  # Laravel
+        ("set a=b | wc it", "it wc | a=b set"),  # a command
+        ("either (this one|that one) here", "here one) one|that (this either"),
+        ("{{ name | upper }} is here", "{{ name | upper }} here is"),
+    ],
+)
+def test_forms_between_bars_are_texts_of_their_own(tmp_path, source, expected):
+    content = json.dumps({"a": source})
+    found = shouted(tmp_path, "a.json", content, function=lambda text: " ".join(text.split(" ")[::-1]))
+    assert json.loads(found)["a"] == expected
+
+
 def test_words_in_angle_brackets_are_no_tag(tmp_path):
     texts = {"<None>": "<NONE>", "<not set>": "<NOT SET>", "<b>": "", "<br>": ""}
     text = "".join(f'msgid "{each}"\nmsgstr ""\n\n' for each in texts)

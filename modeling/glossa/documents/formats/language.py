@@ -1,5 +1,6 @@
 """What a file says about its language: checked against the languages of the translation, and set to the target."""
 
+import re
 from typing import TYPE_CHECKING
 
 from ...data.languages import language_name, same_language
@@ -49,10 +50,15 @@ def plural_categories(target: str) -> list[str]:
 
 
 def plural_rule(target: str) -> tuple[int, str]:
-    """How many plural forms a language has in catalogs of gettext, and how their header says that."""
+    """How many plural forms a language has in catalogs of gettext, and how their header says that.
+
+    Programs of Romance languages have two: none for millions, which CLDR has.
+    """
     plurals = require("babel.messages.plurals", "documents", "babel")
     rule = plurals.get_plural(target.replace("-", "_"))
-    return rule.num_plurals, rule.plural_forms.rstrip(";") + ";"
+    text, millions = re.subn(r"n != 0 && n % 1000000 == 0 \? 1 : 2\b", "1", rule.plural_expr)
+    count = rule.num_plurals - millions
+    return count, f"nplurals={count}; plural={text};"
 
 
 def missing_forms(document: Document, name: str, count: int) -> None:

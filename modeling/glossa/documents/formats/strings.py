@@ -23,6 +23,10 @@ _ELEMENTS = BLOCKS | RULES.inline | RULES.alone | RULES.opaque | RULES.breaks | 
 _BRACKETED = re.compile(r"\s*<((?P<name>[A-Za-z][\w-]*)(?: [\w' -]*)?)>\s*")  # <None>, which is no tag
 _TAG = re.compile(r"<(/)?([A-Za-z][\w.-]*|\d+)(?:\s[^<>]*?)?(/)?>|<>|</>")
 _MARK = re.compile(rf"{_TAG.pattern}|(?<![ \t])[ \t]*+\r?\n\s*+")
+_BAR = r"(?<![ |])[ ]*+\|(?!\|)[ ]*"  # between the forms of a text: `an apple|apples`
+_COUNT = r"(?:\{\d+\}|[\[\]][-\d,.*Inf ]+[\[\]])[ ]*"  # what Laravel and Symfony write before a form
+_COMMAND = re.compile(r"(?<!\w)--?[A-Za-z]|[`=\\]|\|\|")
+_PAIRS = {")": "(", "]": "[", "}": "{", ">": "<"}
 # Names that programs use: with a mark, a digit or a capital inside, and no space.
 _NAME = re.compile(r"\S*(?:\w[_#/\\]\w|[a-z][A-Z]|\d|^[#@$._/-]|\w[.:]\w)\S*|[A-Z_]+_[A-Z_]+")
 # The mark before the letter that is pressed with Alt to choose a menu: & of Windows and Qt, _ of GTK.
@@ -41,14 +45,15 @@ def marked_parts(parts: Sequence[Part], kept: str = "") -> list[Part]:
     shown = "".join(part.text if part.kind == "text" else "\ufffc" for part in parts)
     cutter = Cutter(parts)
     done: list[Part] = []
-    for found in re.compile(f"{_MARK.pattern}|(?P<kept>{kept})").finditer(shown) if kept else _MARK.finditer(shown):
+    patterns = [_MARK.pattern, _bars(shown), f"(?P<kept>{kept})" if kept else ""]
+    for found in re.finditer("|".join(filter(None, patterns)), shown):
         done += cutter.up_to(found.start())
         start, end = cutter.span_up_to(found.end())
         if found[0].isspace():
             done.append(Part("break", start, end))
         elif kept and found["kept"] is not None:
             done.append(Part("alone", start, end, found[0]))
-        elif (found[2] or "").lower() in BLOCKS:
+        elif found[0][0] != "<" or (found[2] or "").lower() in BLOCKS:
             done.append(Part("end", start, end))
         else:
             kind = "close" if found[0].startswith("</") else "alone" if found[3] else "open"
@@ -71,6 +76,30 @@ def _joined_ends(parts: Iterable[Part]) -> Iterator[Part]:
             waiting = []
             yield part
     yield from waiting
+
+
+def _bars(shown: str) -> str:
+    """A pattern of the bars that divide a text into forms, which have words and close their brackets; "" if none do.
+
+    Bars of commands divide nothing. If each form begins with another number, these belong to the bars.
+    """
+    forms = re.split(_BAR, shown) if "|" in shown else []
+    if len(forms) < 2 or _COMMAND.search(shown):
+        return ""
+    counts = {found[0].strip() for found in (re.match(_COUNT, form) for form in forms) if found}
+    if not all(any(map(str.isalpha, form)) and _is_balanced(re.sub(rf"^{_COUNT}", "", form)) for form in forms):
+        return ""
+    return rf"(?:\A|{_BAR}){_COUNT}" if len(counts) == len(forms) else _BAR
+
+
+def _is_balanced(text: str) -> bool:
+    stack: list[str] = []
+    for mark in re.findall(r"[()\[\]{}<>]", text):
+        if mark not in _PAIRS:
+            stack.append(mark)
+        elif not stack or stack.pop() != _PAIRS[mark]:
+            return False
+    return not stack
 
 
 def is_text(text: str) -> bool:
