@@ -169,6 +169,37 @@ def test_a_directive_that_the_text_lacks_makes_an_entry_fuzzy(tmp_path, capsys):
     assert "fuzzy" not in target.read_text().partition("files")[0].partition("#, fuzzy")[0]
 
 
+def test_files_of_web_apps_get_plural_forms(tmp_path):
+    content = {
+        "file_one": "{{count}} file", "file_other": "{{count}} files", "place_ordinal_one": "st",
+        "place_ordinal_other": "th", "other": "Other", "one": "One",
+    }  # fmt: skip
+    found = json.loads(shouted(tmp_path, "a.json", json.dumps({"en": content}, indent=1)))
+    assert found == {
+        "en": {key: value.upper().replace("COUNT", "count") for key, value in content.items()}
+        | {"file_few": "{{count}} FILES", "file_many": "{{count}} FILES"}
+    }
+    lines = [
+        "en:",
+        "  day:",
+        '    one: "a day"',
+        '    other: &o "some days" # many',
+        "  x: {one: a cat, other: cats}",
+        "",
+    ]
+    (tmp_path / "a.yml").write_bytes("\r\n".join(lines).encode())
+    found = translated(tmp_path / "a.yml", str.upper, languages=POLISH).decode()
+    assert found.split("\r\n") == [
+        "en:", "  day:", '    one: "A DAY"', '    other: &o "SOME DAYS"', '    few: "SOME DAYS"',
+        '    many: "SOME DAYS" # many', "  x: {one: A CAT, other: CATS, few: CATS, many: CATS}", "",
+    ]  # fmt: skip
+
+
+def test_arb_names_the_language_of_the_translation(tmp_path):
+    found = shouted(tmp_path, "a.arb", '{"@@locale": "en", "a": "It is"}', languages=Languages("en", "pt-BR"))
+    assert found == '{"@@locale": "pt_BR", "a": "IT IS"}'
+
+
 @pytest.mark.parametrize(
     ("source", "expected"),
     [

@@ -114,8 +114,9 @@ class _Catalog:
             parts += cut(self.text, *span, ESCAPE, unescaped, collapse=False)
         numbered = not NUMBERED.isdisjoint(flags)
         printf = numbered or not ORDERED.isdisjoint(flags)
-        options = {"printf": printf, "numbered": numbered}
-        for place in string_places(parts, self.text, _escape, named=False, accelerators=self.accelerators, **options):
+        for place in string_places(
+            parts, self.text, _escape, False, self.accelerators, printf=printf, numbered=numbered
+        ):
             place.copied = True
             yield place
 
