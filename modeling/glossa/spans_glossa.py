@@ -59,7 +59,7 @@ KINDS = {
         )
     ),
     "identifier": r"(?<![^\W_])[A-Za-z][A-Za-z0-9]+(?:_[A-Za-z0-9]{2,})+(?!\w)",  # side_pane_width
-    "option": r"(?<!\w)--?[A-Za-z][\w-]+(?:=\S*\w)?",  # --option
+    "option": r"(?<![\w%‰€$£°)\]}])(?<!\w[\"'“”’»])--?[A-Za-z][\w-]+(?:=\S*\w)?",  # --option; not 5%-Hürde
     "version": r"(?<![\w.])v\d+(?:\.\d+)*(?:[-+.]?(?:alpha|beta|rc|dev|post)\.?\d*)?(?!\w)"
     r"|(?<![\w.])\d+(?:\.\d+){2,}(?![\w.])",
     "measure": rf"(?<![\w.,])\d+(?:[.,]\d+)*[ \u00a0\u202f]?{_UNITS}(?![\w(])",

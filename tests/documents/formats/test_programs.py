@@ -1,5 +1,6 @@
 """Formats of strings of programs: what is translated, and that a reader of the format's own reads the result."""
 
+import io
 import json
 import plistlib
 import re
@@ -249,6 +250,15 @@ def test_a_directive_before_a_letter_stays_where_printf_reads_it(tmp_path):
     assert 'msgstr "%s: %sFile"' in found
     both = "#, c-format\n" + 'msgid "%sFile of %d"\nmsgstr ""\n'
     assert 'msgstr "%2$d: %1$sFile"' in shouted(tmp_path, "a.po", both, function=lambda text: "%d: %sFile")
+
+
+def test_a_percentage_in_a_text_that_printf_may_not_read_is_no_directive(tmp_path):
+    text = '<resources><string name="a">Save 50% of it</string></resources>'
+    (tmp_path / "strings.xml").write_text(text)
+    report = io.StringIO()
+    job = DocumentJob(tmp_path / "strings.xml", tmp_path / "b.xml", languages=UNKNOWN)
+    job.run(Given(lambda text: "Gain de 50% dessus"), report)
+    assert "Gain de 50% dessus" in (tmp_path / "b.xml").read_text() and "directives" not in report.getvalue()
 
 
 def test_variables_of_plural_forms_are_numbered_too(tmp_path):

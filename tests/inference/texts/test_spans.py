@@ -32,6 +32,7 @@ def spans(text):
         ("Open /etc/hosts, ./a.sh, C:\\a\\b.txt or c/a.md.", ["/etc/hosts", "./a.sh", "C:\\a\\b.txt", "c/a.md"]),
         ("Version v2.3.1 or 1.2.3, 5 km, 3.5 GB, 20 °C, 50%", ["v2.3.1", "1.2.3", "5 km", "3.5 GB", "20 °C", "50%"]),
         ("Use --verbose 🙂 <br/> &nbsp; now", ["--verbose", "🙂", "<br/>", "&nbsp;"]),
+        ("An der 5%-Hürde, die „Rot“-Taste, (Vor-)-Stufe; \"-v\" und --quiet", ["5%", "--quiet"]),
         ("Three dogs, 3 dogs, at 5 p.m. and/or 1/2; e.g. this. 7 %(n)d", ["%(n)d"]),
     ],
 )  # fmt: skip

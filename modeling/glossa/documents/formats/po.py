@@ -8,6 +8,7 @@ from ...data.intake.po import ESCAPE, Entry, Field, entries, flags_of, plural_fo
 from ...inference.texts.tags import Part
 from ..places import Document, Edit, Place
 from .language import check_target, missing_forms, plural_rule
+from .printf import Printf
 from .strings import string_places
 from .tokens import cut
 
@@ -113,10 +114,8 @@ class _Catalog:
         for span in source.strings:
             parts += cut(self.text, *span, ESCAPE, unescaped, collapse=False)
         numbered = not NUMBERED.isdisjoint(flags)
-        printf = numbered or not ORDERED.isdisjoint(flags)
-        for place in string_places(
-            parts, self.text, _escape, False, self.accelerators, printf=printf, numbered=numbered
-        ):
+        printf = Printf(numbered, certain=True) if numbered or not ORDERED.isdisjoint(flags) else None
+        for place in string_places(parts, self.text, _escape, False, self.accelerators, printf=printf):
             place.copied = True
             yield place
 

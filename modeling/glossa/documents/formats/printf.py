@@ -6,6 +6,7 @@ are numbered, such as `%2$d %1$s`, if the language of the program can read that.
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from ...inference.texts.tags import Part, Piece
 from ..places import Place, Written
@@ -20,29 +21,41 @@ _DIRECTIVE = re.compile(
 GLUED = r"(?<![\d%])%(?:\d+\$)?[-+#0]*\d*(?:\.\d+)?(?:hh|h|ll|l|L|q|j|z|t)?[sdiu@](?=[^\W\d_])"
 
 
-def keep_directives(place: Place, numbered: bool) -> None:
-    """Have the translation of a place take the arguments of its text: `numbered` if it has them in another order.
+# The same where it is not known whether `printf` reads a text: in `50% of it` nothing is a directive.
+_LIKELY = re.compile(_DIRECTIVE.pattern.replace("%(", r"%(?!(?<=\d%)[ ]|(?<=\d\s%)[ ])(", 1))
+
+
+class Printf(NamedTuple):
+    """How a program prints its texts: whether directives may have numbers, and whether each `%` begins one."""
+
+    numbered: bool = True
+    certain: bool = False
+
+
+def keep_directives(place: Place, printf: Printf) -> None:
+    """Have the translation of a place take the arguments of its text: numbered if it has them in another order.
 
     A translation with more, fewer or other directives is a problem, and so is another order that has no numbers.
     """
-    wanted = _directives(part.text for part in place.parts if part.kind in ("text", "alone"))
+    pattern = _DIRECTIVE if printf.certain else _LIKELY
+    wanted = _directives(pattern, (part.text for part in place.parts if part.kind in ("text", "alone")))
     alone = {(part.start, part.end): part.text for part in place.parts if part.kind == "alone"}
     inner = place.lay or place.plainly
 
     def check(written: list[Written]) -> str:
-        found = _directives(piece if isinstance(piece, str) else alone.get(piece, "") for piece in written)
-        right = _kinds(found) == _kinds(wanted) if numbered else found == wanted
+        found = _directives(pattern, (piece if isinstance(piece, str) else alone.get(piece, "") for piece in written))
+        right = _kinds(found) == _kinds(wanted) if printf.numbered else found == wanted
         return "" if right else WRONG
 
     if wanted:
         place.check = check
-        if numbered:
-            place.lay = lambda pieces: inner(_numbered(pieces, wanted))
+        if printf.numbered:
+            place.lay = lambda pieces: inner(_numbered(pattern, pieces, wanted))
 
 
-def _directives(texts: Iterable[str]) -> list[str]:
+def _directives(pattern: re.Pattern, texts: Iterable[str]) -> list[str]:
     """What each directive in texts prints and how, such as `d` and `.2f`, behind the number of its argument."""
-    found = _DIRECTIVE.finditer("".join(texts))
+    found = pattern.finditer("".join(texts))
     return [(each["number"] or "") + each["rest"] for each in found if each["rest"]]
 
 
@@ -51,10 +64,10 @@ def _kinds(directives: Sequence[str]) -> list[str]:
     return sorted(each.rpartition("$")[2] for each in directives)
 
 
-def _numbered(pieces: Sequence[Piece], wanted: Sequence[str]) -> list[Piece]:
+def _numbered(pattern: re.Pattern, pieces: Sequence[Piece], wanted: Sequence[str]) -> list[Piece]:
     """Pieces whose directives have the numbers of their arguments, if they are `wanted` in another order."""
     texts = [piece.text if isinstance(piece, Part) else piece for piece in pieces]
-    found = _directives(texts)
+    found = _directives(pattern, texts)
     numbered = any("$" in each or "*" in each for each in wanted)
     if found == wanted or numbered or sorted(found) != sorted(wanted):
         return list(pieces)
@@ -65,5 +78,5 @@ def _numbered(pieces: Sequence[Piece], wanted: Sequence[str]) -> list[Piece]:
     def write(found: re.Match[str]) -> str:
         return f"%{free[found['rest']].pop(0)}${found['rest']}" if found["rest"] else found[0]
 
-    changed = [_DIRECTIVE.sub(write, text) for text in texts]
+    changed = [pattern.sub(write, text) for text in texts]
     return [piece if new == text else new for piece, text, new in zip(pieces, texts, changed, strict=True)]

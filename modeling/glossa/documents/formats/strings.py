@@ -9,7 +9,7 @@ from ...spans_glossa import find_spans
 from ..places import Place, Written, has_words, spelled
 from .html import RULES
 from .icu import with_messages
-from .printf import GLUED, keep_directives
+from .printf import GLUED, Printf, keep_directives
 from .tokens import Cutter, trimmed
 
 # Elements of HTML that end a text.
@@ -119,8 +119,7 @@ def string_places(
     accelerators: str = "",
     kept: str = "",
     literal: Callable[[str], str] = str,
-    printf: bool = False,
-    numbered: bool = True,
+    printf: Printf | None = None,
 ) -> Iterator[Place]:
     """The places of one string.
 
@@ -131,8 +130,8 @@ def string_places(
         named: Whether the string may be a name of the program instead of a text.
         accelerators: Marks of accelerators that strings of this format have.
         literal: How it is written in sections of XML that are no markup.
-        printf: Whether the program prints it with `printf`, so that its directives take their arguments in order.
-        numbered: Whether these may have numbers.
+        printf: How the program prints it with `printf`, whose directives take their arguments in order; None if it
+            does not.
         kept: A pattern of what stays in strings of this format, as a word of its own.
     """
     if named and not is_text("".join(part.text for part in parts)):
@@ -146,7 +145,7 @@ def string_places(
         _take_accelerator(place, mark)
     for each in with_messages(place, text):
         if printf:
-            keep_directives(each, numbered)
+            keep_directives(each, printf)
         yield each
 
 
