@@ -12,7 +12,7 @@ import pytest
 import yaml
 from translating import KNOWN, Function, Given, translated
 
-from glossa.documents.formats.opening import Languages
+from glossa.documents.formats.opening import Languages, open_document
 from glossa.documents.job import DocumentJob
 from glossa.errors import GlossaError
 
@@ -333,6 +333,31 @@ def test_an_accelerator_goes_to_its_letter(tmp_path):
 def test_a_name_with_a_low_line_in_a_sentence_is_no_accelerator(tmp_path):
     found = shouted_text(tmp_path, "a.po", 'msgid "Used if side_pane is set."\nmsgstr ""\n', str.upper)
     assert 'msgstr "USED IF SIDE_PANE IS SET."' in found
+
+
+def test_a_catalog_of_names_has_no_accelerators_of_gtk(tmp_path):
+    names, keys = ["Set the_one_path of it", "See LANG_PATH"], ["_Open it", "_Save it", "Sho_w it"]
+    for texts, expected in ((names, "Use side_pane here"), (names + keys, "Use sidepane here")):
+        content = "".join(f'msgid "{text}"\nmsgstr ""\n\n' for text in [*texts, "Use side_pane here"])
+        (tmp_path / "a.po").write_text(content)
+        *_, place = open_document(tmp_path / "a.po", "po", KNOWN).documents[0].places
+        assert "".join(part.text for part in place.parts) == expected
+
+
+def test_names_and_abbreviations_have_no_accelerator(tmp_path):
+    for source in ("Read JAVA_HOME first", "An x86_64 file", "Our R&D here", "By AT&T here", "Q&A"):
+        (tmp_path / "a.po").write_text(f'msgid "{source}"\nmsgstr ""\n')
+        (place,) = open_document(tmp_path / "a.po", "po", KNOWN).documents[0].places
+        assert "".join(part.text for part in place.parts) == source
+
+
+def test_a_header_without_plural_forms_gets_those_of_the_language(tmp_path):
+    header, polish = 'msgid ""\nmsgstr "Language: \\n"\n', Languages("en", "pl")
+    (tmp_path / "a.po").write_text(f'{header}\nmsgid "%d cat"\nmsgid_plural "%d cats"\nmsgstr[0] ""\nmsgstr[1] ""\n')
+    found = shouted(tmp_path / "a.po", languages=polish)
+    assert '"Language: pl\\n"\n"Plural-Forms: nplurals=3; plural=n == 1 ?' in found and 'msgstr[2] "%d CATS"' in found
+    (tmp_path / "a.po").write_text(f'{header}\nmsgid "A cat."\nmsgstr ""\n')
+    assert "Plural-Forms" not in shouted(tmp_path / "a.po", languages=polish)
 
 
 def test_plural_forms_that_are_made_are_reported(tmp_path, capsys):

@@ -16,6 +16,7 @@ from glossa.inference.confidence import UNCERTAIN
 SPACE = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 PO = """msgid ""
 msgstr "Content-Type: text/plain; charset=UTF-8\\n"
+"Plural-Forms: nplurals=2; plural=(n > 1);\\n"
 
 # A remark.
 #, python-format

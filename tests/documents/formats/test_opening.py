@@ -163,8 +163,9 @@ def test_subtitles_are_at_most_as_wide_as_a_screen(tmp_path):
 
 def test_po():
     """Filled entries stay; plural forms come from the plural; the end of a line stays at the end."""
-    source = (FILES / "app.po").read_text()
-    assert shouted("app.po") == source.replace(
+    forms = '"Plural-Forms: nplurals=2; plural=(n == 0 || n == 1) ? 0 : 1;\\n"'
+    header, _, rest = (FILES / "app.po").read_text().partition("\n\n")
+    assert shouted("app.po") == f"{header}\n{forms}\n\n{rest}".replace(
         'here</a>\\n"\nmsgstr ""', 'here</a>\\n"\nmsgstr "HELLO %s, PRESS <a href=\\"x\\">HERE</a>\\n"'
     ).replace('msgstr[0] ""', 'msgstr[0] "ONE FILE"').replace('msgstr[1] ""', 'msgstr[1] "%d FILES"')
 

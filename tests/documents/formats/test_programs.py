@@ -1,5 +1,6 @@
 """Formats of strings of programs: what is translated, and that a reader of the format's own reads the result."""
 
+import io
 import json
 import plistlib
 import re
@@ -116,6 +117,8 @@ def test_qt(tmp_path):
     assert not any(each.get("type") for each in root.iter("translation"))
     (tmp_path / "a.ts").write_text(found)
     assert translated(tmp_path / "a.ts", str.lower, languages=POLISH).decode() == found, "what is filled stays"
+    one = text.replace(numerus * 3, f"\n {numerus}\n")
+    assert "\n <numerusform>%n FILE(S)</numerusform>" * 3 in shouted(tmp_path, "a.ts", one)
     (tmp_path / "a.ts").write_text("export const a = 1;\n")
     with pytest.raises(GlossaError, match=r"a\.ts, line 1: not a translation file of Qt"):
         translated(tmp_path / "a.ts")
@@ -165,3 +168,101 @@ def test_a_directive_that_the_text_lacks_makes_an_entry_fuzzy(tmp_path, capsys):
     assert target.read_text().endswith('#, c-format\n#, fuzzy\nmsgid "%d files"\nmsgstr "%d files of %d"\n')
     assert "1 of 2 translations look different in placeholders: line 9" in capsys.readouterr().err
     assert "fuzzy" not in target.read_text().partition("files")[0].partition("#, fuzzy")[0]
+
+
+def test_files_of_web_apps_get_plural_forms(tmp_path):
+    content = {
+        "file_one": "{{count}} file", "file_other": "{{count}} files", "place_ordinal_one": "st",
+        "place_ordinal_other": "th", "other": "Other", "one": "One",
+    }  # fmt: skip
+    found = json.loads(shouted(tmp_path, "a.json", json.dumps({"en": content}, indent=1)))
+    assert found == {
+        "en": {key: value.upper().replace("COUNT", "count") for key, value in content.items()}
+        | {"file_few": "{{count}} FILES", "file_many": "{{count}} FILES"}
+    }
+    lines = [
+        "en:",
+        "  day:",
+        '    one: "a day"',
+        '    other: &o "some days" # many',
+        "  x: {one: a cat, other: cats}",
+        "",
+    ]
+    (tmp_path / "a.yml").write_bytes("\r\n".join(lines).encode())
+    found = translated(tmp_path / "a.yml", str.upper, languages=POLISH).decode()
+    assert found.split("\r\n") == [
+        "en:", "  day:", '    one: "A DAY"', '    other: &o "SOME DAYS"', '    few: "SOME DAYS"',
+        '    many: "SOME DAYS" # many', "  x: {one: A CAT, other: CATS, few: CATS, many: CATS}", "",
+    ]  # fmt: skip
+
+
+def test_arb_names_the_language_of_the_translation(tmp_path):
+    found = shouted(tmp_path, "a.arb", '{"@@locale": "en", "a": "It is"}', languages=Languages("en", "pt-BR"))
+    assert found == '{"@@locale": "pt_BR", "a": "IT IS"}'
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("{n} new people|{n} new person", "people new {n}|person new {n}"),  # Vue
+        ("one day | two days", "day one | days two"),
+        ("{0} None here |[1,19] Some|]20,Inf[ Many more", "{0} here None |[1,19] Some|]20,Inf[ more Many"),  # Laravel
+        ("set a=b | wc it", "it wc | a=b set"),  # a command
+        ("either (this one|that one) here", "here one) one|that (this either"),
+        ("{{ name | upper }} is here", "{{ name | upper }} here is"),
+    ],
+)
+def test_forms_between_bars_are_texts_of_their_own(tmp_path, source, expected):
+    content = json.dumps({"a": source})
+    found = shouted(tmp_path, "a.json", content, function=lambda text: " ".join(text.split(" ")[::-1]))
+    assert json.loads(found)["a"] == expected
+
+
+def test_words_in_angle_brackets_are_no_tag(tmp_path):
+    texts = {"<None>": "<NONE>", "<not set>": "<NOT SET>", "<b>": "", "<br>": ""}
+    text = "".join(f'msgid "{each}"\nmsgstr ""\n\n' for each in texts)
+    expected = "".join(f'msgid "{each}"\nmsgstr "{new}"\n\n' for each, new in texts.items())
+    assert shouted(tmp_path, "a.po", text) == expected
+    text = '<resources><string name="a">&lt;not set&gt;</string></resources>'
+    assert "&lt;NOT SET&gt;" in shouted(tmp_path, "strings.xml", text)
+
+
+def test_fuzzy_stands_before_the_source_of_the_entry_before(tmp_path):
+    before = '#, c-format\n#| msgid ""\n#| "%d old"\n'
+    (tmp_path / "a.po").write_text(f'{before}msgid "%d files"\nmsgstr ""\n')
+    DocumentJob(tmp_path / "a.po", tmp_path / "b.po", languages=UNKNOWN).run(Given(lambda text: f"{text} %x"))
+    assert (tmp_path / "b.po").read_text().startswith('#, c-format\n#, fuzzy\n#| msgid ""\n#| "%d old"\nmsgid')
+
+
+def test_directives_of_python_stay_in_order_or_are_reported(tmp_path):
+    entry = '#, python-format\nmsgid "%s has %d files"\nmsgstr ""\n'
+    (tmp_path / "a.po").write_text(entry)
+    for name, function in (("b.po", str.upper), ("c.po", lambda text: "%d FILES HAS %s")):
+        DocumentJob(tmp_path / "a.po", tmp_path / name, languages=UNKNOWN).run(Given(function))
+    assert (tmp_path / "b.po").read_text() == entry.replace('msgstr ""', 'msgstr "%s HAS %d FILES"')
+    assert "#, fuzzy" in (tmp_path / "c.po").read_text() and "$" not in (tmp_path / "c.po").read_text()
+
+
+def test_a_directive_before_a_letter_stays_where_printf_reads_it(tmp_path):
+    entry = 'msgid "%sFile %s"\nmsgstr ""\n'
+    assert 'msgstr "%sFILE %s"' in shouted(tmp_path, "a.po", f"#, c-format\n{entry}")
+    found = shouted(tmp_path, "a.po", f"#, c-format\n{entry}", function=lambda text: "%s: %sFile")
+    assert 'msgstr "%s: %sFile"' in found
+    both = "#, c-format\n" + 'msgid "%sFile of %d"\nmsgstr ""\n'
+    assert 'msgstr "%2$d: %1$sFile"' in shouted(tmp_path, "a.po", both, function=lambda text: "%d: %sFile")
+
+
+def test_a_percentage_in_a_text_that_printf_may_not_read_is_no_directive(tmp_path):
+    text = '<resources><string name="a">Save 50% of it</string></resources>'
+    (tmp_path / "strings.xml").write_text(text)
+    report = io.StringIO()
+    job = DocumentJob(tmp_path / "strings.xml", tmp_path / "b.xml", languages=UNKNOWN)
+    job.run(Given(lambda text: "Gain de 50% dessus"), report)
+    assert "Gain de 50% dessus" in (tmp_path / "b.xml").read_text() and "directives" not in report.getvalue()
+
+
+def test_variables_of_plural_forms_are_numbered_too(tmp_path):
+    value = "<key>NSStringLocalizedFormatKey</key><string>%#@files@ of %#@folders@</string>"
+    text = f'<plist version="1.0"><dict><key>a</key><dict>{value}</dict></dict></plist>'
+    found = shouted(tmp_path, "a.stringsdict", text, function=lambda text: "%#@folders@ with %#@files@")
+    assert "<string>%2$#@folders@ with %1$#@files@</string>" in found

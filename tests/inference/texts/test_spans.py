@@ -31,6 +31,7 @@ def spans(text):
         ("Open /etc/hosts, ./a.sh, C:\\a\\b.txt or c/a.md.", ["/etc/hosts", "./a.sh", "C:\\a\\b.txt", "c/a.md"]),
         ("Version v2.3.1 or 1.2.3, 5 km, 3.5 GB, 20 °C, 50%", ["v2.3.1", "1.2.3", "5 km", "3.5 GB", "20 °C", "50%"]),
         ("Use --verbose 🙂 <br/> &nbsp; now", ["--verbose", "🙂", "<br/>", "&nbsp;"]),
+        ("An der 5%-Hürde, die „Rot“-Taste, (Vor-)-Stufe; \"-v\" und --quiet", ["5%", "--quiet"]),
         ("Three dogs, 3 dogs, at 5 p.m. and/or 1/2; e.g. this. 7 %(n)d", ["%(n)d"]),
     ],
 )  # fmt: skip
@@ -52,6 +53,9 @@ def test_a_sentence_without_them():
         [5, 9],
     )
     assert without("Good morning, {name}!", find_spans("Good morning, {name}!")).text == "Good morning!"
+    assert without("See [{n} more] and ({n} less).", find_spans("See [{n} more] and ({n} less).")).text == (
+        "See [more] and (less)."
+    )
     assert without("{name}, come!", find_spans("{name}, come!")).text == "come!"
 
 
@@ -59,6 +63,7 @@ def test_a_sentence_without_them():
     ("source", "engine", "expected", "problem"),
     [
         ("Good morning, %s!", {"Good morning!": "Bonjour !"}, "Bonjour, %s !", ""),
+        ("{sign}2 files", {"2 files": "2 Dateien"}, "{sign}2 Dateien", ""),  # glued as in the source
         ("{name}, come here.", {"come here.": "viens ici."}, "{name}, viens ici.", ""),
         ("Open {file} now.", {"Open now.": "Jetzt öffnen."}, "Jetzt {file} öffnen.", ""),
         ("Open {a}, {b} or {c} now.", {"Open or now.": "Ouvrir."}, "Ouvrir {a}, {b} {c}.", MOVED),

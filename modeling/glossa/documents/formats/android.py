@@ -8,6 +8,7 @@ from ...errors import GlossaError
 from ...inference.texts.tags import Part
 from ..places import CDATA, Document, Edit, Written
 from .language import missing_forms, plural_categories
+from .printf import Printf
 from .tokens import ENTITY, cut, escape_xml
 from .units import Units
 
@@ -47,7 +48,7 @@ class _Strings(Units):
         """Add what stands in an element, if it is a text."""
         if not _REFERENCE.fullmatch(self.content(index)):
             self.document.places += self.string(
-                index, _escape, named=False, printf=True, kept=_QUOTE, literal=_escaped
+                index, _escape, named=False, printf=Printf(), kept=_QUOTE, literal=_escaped
             )
 
     def text_parts(self, start: int, end: int) -> list[Part]:

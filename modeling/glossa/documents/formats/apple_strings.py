@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import GlossaError
 from ..places import Document, line_numbers
+from .printf import Printf
 from .strings import string_places
 from .tokens import cut
 
@@ -29,7 +30,7 @@ def read(text: str, name: str, languages: "Languages") -> Document:
         position = found.end()
         if found[3] is not None:
             parts = cut(text, *found.span(3), _ESCAPE, _decode, collapse=False)
-            document.places += string_places(parts, text, _escape, named=False, printf=True)
+            document.places += string_places(parts, text, _escape, named=False, printf=Printf())
     rest = _REST.match(text, position)
     if rest.end() < len(text):
         line = line_numbers(text)(rest.end())

@@ -4,13 +4,19 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ...errors import GlossaError
-from ..places import Document, Place
+from ..places import Document, Edit, Place
 from .keys import Keys, joined
+from .language import missing_forms, missing_keys, translated_language
 from .strings import string_places
 from .tokens import cut
 
+if TYPE_CHECKING:
+    from .opening import Languages
+
+INDENT = 200  # characters before a key that are looked at
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\],:]|[^\s"{}\[\],:]+', re.S)
 # A name in braces and quotes, which would mean something else in ICU if the quotes did not stand next to the braces.
 _QUOTED = r"'\{+[^{}']*\}+'"
@@ -36,13 +42,46 @@ class Node:
     keys: dict[str, tuple[int, int]] = field(default_factory=dict)
 
 
-def read(text: str, name: str, languages: object = None, keys: Keys | None = None) -> Document:
-    """The values of a file that `keys` choose; without, none that stands under a key that begins with @, as in ARB."""
+def read(text: str, name: str, languages: "Languages", keys: Keys | None = None) -> Document:
+    """The values of a file that `keys` choose; without, none that stands under a key that begins with @, as in ARB.
+
+    Plural forms that the language needs are added, and `@@locale` of ARB names the target.
+    """
     document = Document(text, [])
     escape = escape_for(text)
-    for node in _values(read_nodes(text, name), keys):
+    root = read_nodes(text, name)
+    values = list(_values(root, keys))
+    for node in values:
         document.places += value_places(text, node, escape, kept=_QUOTED)
+    if languages.target:
+        chosen = {node.start for node in values}
+        missing_forms(document, name, sum(_add_forms(document, node, languages.target, chosen) for node in _all(root)))
+    said = root.items.get("@@locale")
+    if said and (new := translated_language(text[said.start + 1 : said.end - 1], languages)):
+        document.edits.append(Edit(said.start, said.end, [f'"{new.replace("-", "_")}"']))
     return document
+
+
+def _all(root: Node) -> Iterator[Node]:
+    stack = [root]
+    while stack:
+        stack += (node := stack.pop()).items.values()
+        yield node
+
+
+def _add_forms(document: Document, node: Node, target: str, chosen: set[int]) -> int:
+    """Have an object get the plural forms that it lacks, as copies of the general one; returns how many."""
+    made = 0
+    for key, missing in missing_keys(node.keys, target):
+        other, (start, end) = node.items[key], node.keys[key]
+        if other.start not in chosen:
+            continue
+        before = document.text[max(start - INDENT, 0) : start]
+        space, colon = before[len(before.rstrip()) :], document.text[end : other.start]
+        for each in missing:
+            document.edits.append(Edit(other.end, other.end, [f',{space}"{each}"{colon}', (other.start, other.end)]))
+        made += len(missing)
+    return made
 
 
 def read_nodes(text: str, name: str) -> Node:

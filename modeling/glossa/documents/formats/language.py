@@ -1,5 +1,7 @@
 """What a file says about its language: checked against the languages of the translation, and set to the target."""
 
+import re
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ...data.languages import language_name, same_language
@@ -46,6 +48,32 @@ def plural_categories(target: str) -> list[str]:
     except (babel.UnknownLocaleError, ValueError):
         own = {"one", "other"}
     return [category for category in CATEGORIES if category in own]
+
+
+def missing_keys(keys: Iterable[object], target: str) -> Iterator[tuple[str, list[str]]]:
+    """The keys of general plural forms among `keys`, and those of the forms that the language needs in addition.
+
+    Rails has `one` and `other` alone, i18next `file_one` and `file_other` among others.
+    """
+    known = {key for key in keys if isinstance(key, str)}
+    alone = known <= {*CATEGORIES}
+    for key in sorted(known):
+        stem = key.removesuffix("other")
+        counts = f"{stem}one" in known and (stem[-1:] == "_" if stem else alone)
+        if key != stem and counts and not stem.endswith("_ordinal_"):
+            yield key, [f"{stem}{each}" for each in plural_categories(target) if f"{stem}{each}" not in known]
+
+
+def plural_rule(target: str) -> tuple[int, str]:
+    """How many plural forms a language has in catalogs of gettext, and how their header says that.
+
+    Programs of Romance languages have two: none for millions, which CLDR has.
+    """
+    plurals = require("babel.messages.plurals", "documents", "babel")
+    rule = plurals.get_plural(target.replace("-", "_"))
+    text, millions = re.subn(r"n != 0 && n % 1000000 == 0 \? 1 : 2\b", "1", rule.plural_expr)
+    count = rule.num_plurals - millions
+    return count, f"nplurals={count}; plural={text};"
 
 
 def missing_forms(document: Document, name: str, count: int) -> None:

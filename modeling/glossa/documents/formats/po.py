@@ -5,17 +5,22 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...data.intake.po import ESCAPE, Entry, Field, entries, flags_of, plural_forms, said, unescaped
-from ...errors import require
 from ...inference.texts.tags import Part
 from ..places import Document, Edit, Place
-from .language import check_target, missing_forms
+from .language import check_target, missing_forms, plural_rule
+from .printf import Printf
 from .strings import string_places
 from .tokens import cut
 
 if TYPE_CHECKING:
     from .opening import Languages
 
-PRINTF = {"c-format", "objc-format", "php-format"}  # flags of texts whose arguments may be numbered
+# Flags of texts whose arguments may be numbered, and of those whose arguments stay in order.
+NUMBERED = {f"{each}-format" for each in ("c", "objc", "php", "perl", "tcl", "awk", "ruby", "gcc-internal")}
+ORDERED = {"python-format", "lua-format"}
+# Low lines in names of programs, and before the letter of a key: a catalog has one kind or the other.
+_NAME = re.compile(r"(?<![^\W_])(?:[A-Z][A-Z\d]+_[A-Z\d]{2}|[^\W_]+_[^\W_]+_[^\W_])")
+_KEY = re.compile(r"(?<![\w$/.-])_[^\W\d_]")
 
 
 def read(text: str, name: str, languages: "Languages") -> Document:
@@ -34,12 +39,18 @@ class _Catalog:
         self.document = Document(text, [])
         self.forms, self.singular = 0, 0  # of the header: their number, 0 if it is not known, and the one for 1
         self.made = 0  # forms that the catalog had no place for
+        self.accelerators = "&_"
 
     def read(self) -> Document:
-        for entry in list(entries(self.text, self.name)):
+        found = list(entries(self.text, self.name))
+        has_plurals = any("msgid_plural" in entry.fields and not entry.is_obsolete for entry in found)
+        sources = [said(self.text, entry.fields.get("msgid")) for entry in found]
+        if sum(map(bool, map(_NAME.search, sources))) > sum(map(bool, map(_KEY.search, sources))):
+            self.accelerators = "&"
+        for entry in found:
             source = entry.fields.get("msgid")
             if entry.is_header:
-                self._header(entry)
+                self._header(entry, has_plurals)
             elif source is None or entry.is_obsolete:
                 continue
             elif all(each.is_empty for each in entry.translations.values()):
@@ -73,15 +84,15 @@ class _Catalog:
                 self.document.edits.append(Edit(before - self.text[:before].endswith("\r"), each.end, []))
 
     def _has_words(self, own: Field) -> bool:
-        return next(self._places(own, printf=False), None) is not None
+        return next(self._places(own, []), None) is not None
 
     def _copy(self, entry: Entry, source: Field, targets: list[Field]) -> None:
         """Have the translation of a field written to others."""
         flags = [flag for line in entry.flags for flag in flags_of(self.text[slice(*line)])]
-        places = list(self._places(source, not PRINTF.isdisjoint(flags))) if targets else []
+        places = list(self._places(source, flags)) if targets else []
         if not places:
             return
-        start = min(each.start for each in entry.fields.values())
+        start = self._before_previous(min(each.start for each in entry.fields.values()))
         context = entry.fields.get("msgctxt")
         for place in places:
             place.context = said(self.text, context) if context else None
@@ -89,15 +100,26 @@ class _Catalog:
         self.document.places += places
         self.document.edits += [Edit(*target.span, [source.span]) for target in targets]
 
-    def _places(self, source: Field, printf: bool) -> Iterator[Place]:
+    def _before_previous(self, start: int) -> int:
+        """The first character of the comments about the source before (`#| msgid`), which flags may not follow."""
+        while start:
+            line = self.text.rfind("\n", 0, start - 1) + 1
+            if not self.text.startswith("#|", line):
+                break
+            start = line
+        return start
+
+    def _places(self, source: Field, flags: list[str]) -> Iterator[Place]:
         parts: list[Part] = []
         for span in source.strings:
             parts += cut(self.text, *span, ESCAPE, unescaped, collapse=False)
-        for place in string_places(parts, self.text, _escape, named=False, accelerators="&_", printf=printf):
+        numbered = not NUMBERED.isdisjoint(flags)
+        printf = Printf(numbered, certain=True) if numbered or not ORDERED.isdisjoint(flags) else None
+        for place in string_places(parts, self.text, _escape, False, self.accelerators, printf=printf):
             place.copied = True
             yield place
 
-    def _header(self, entry: Entry) -> None:
+    def _header(self, entry: Entry, has_plurals: bool) -> None:
         own = entry.fields.get("msgstr")
         if own is None:
             return
@@ -111,6 +133,10 @@ class _Catalog:
             if new != self.text[start:end]:
                 self.document.edits.append(Edit(start, end, [new]))
                 header = header.replace(self.text[start:end], new)
+        if has_plurals and self.languages.target and "Plural-Forms:" not in header and header.endswith("\\n"):
+            line = f"Plural-Forms: {plural_rule(self.languages.target)[1]}\\n"
+            self.document.edits.append(Edit(own.end, own.end, [f'{self.line_end}"{line}"']))
+            header += line
         if len(self.document.edits) > before:
             for start, end in entry.flags:
                 others = ", ".join(flag for flag in flags_of(self.text[start:end]) if flag != "fuzzy")
@@ -126,8 +152,7 @@ class _Catalog:
             return line
         line = re.sub(r"^(Language:)[ \t]*(?=\\n|$)", rf"\1 {target.replace('-', '_')}", line)
         if "nplurals=INTEGER" in line:
-            plural = require("babel.messages.plurals", "documents", "babel").get_plural(target.replace("-", "_"))
-            line = re.sub(r"nplurals=INTEGER;\s*plural=EXPRESSION;?", plural.plural_forms.rstrip(";") + ";", line)
+            line = re.sub(r"nplurals=INTEGER;\s*plural=EXPRESSION;?", plural_rule(target)[1], line)
         return line
 
 

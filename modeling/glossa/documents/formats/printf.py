@@ -1,42 +1,62 @@
 """Directives of printf in strings of programs, which take their arguments in order: `%s` the first, `%d` the next.
 
 A program that gets them in another order prints nonsense or crashes. Where a translation needs another order, they
-are numbered: `%2$d %1$s`.
+are numbered, such as `%2$d %1$s`, if the language of the program can read that.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
-from ...inference.texts.tags import Piece
+from ...inference.texts.tags import Part, Piece
 from ..places import Place, Written
 
 WRONG = "wrong in format directives"
 # As GNU gettext and `strings.h` of Apple read them; %% takes no argument.
 _DIRECTIVE = re.compile(
     r"%%|%(?P<number>\d+\$)?"
-    r"(?P<rest>[-+ #0'I]*(?:\*|\d+)?(?:\.(?:\*|\d+)?)?(?:hh|h|ll|l|L|q|j|z|t)?(?:<PRI\w+>|[a-zA-Z@]))"
+    r"(?P<rest>#@\w+@|[-+ #0'I]*(?:\*|\d+)?(?:\.(?:\*|\d+)?)?(?:hh|h|ll|l|L|q|j|z|t)?(?:<PRI\w+>|[a-zA-Z@]))"
 )
+# A directive right before a letter, such as `%sName`, which stands for itself only in texts that printf reads.
+GLUED = r"(?<![\d%])%(?:\d+\$)?[-+#0]*\d*(?:\.\d+)?(?:hh|h|ll|l|L|q|j|z|t)?[sdiu@](?=[^\W\d_])"
 
 
-def keep_directives(place: Place) -> None:
+# The same where it is not known whether `printf` reads a text: in `50% of it` nothing is a directive.
+_LIKELY = re.compile(_DIRECTIVE.pattern.replace("%(", r"%(?!(?<=\d%)[ ]|(?<=\d\s%)[ ])(", 1))
+
+
+class Printf(NamedTuple):
+    """How a program prints its texts: whether directives may have numbers, and whether each `%` begins one."""
+
+    numbered: bool = True
+    certain: bool = False
+
+
+def keep_directives(place: Place, printf: Printf) -> None:
     """Have the translation of a place take the arguments of its text: numbered if it has them in another order.
 
-    A translation with more, fewer or other directives is a problem.
+    A translation with more, fewer or other directives is a problem, and so is another order that has no numbers.
     """
-    wanted = _directives("".join(part.text for part in place.parts if part.kind == "text"))
+    pattern = _DIRECTIVE if printf.certain else _LIKELY
+    wanted = _directives(pattern, (part.text for part in place.parts if part.kind in ("text", "alone")))
+    alone = {(part.start, part.end): part.text for part in place.parts if part.kind == "alone"}
     inner = place.lay or place.plainly
 
     def check(written: list[Written]) -> str:
-        found = _directives("".join(piece for piece in written if isinstance(piece, str)))
-        return "" if _kinds(found) == _kinds(wanted) else WRONG
+        found = _directives(pattern, (piece if isinstance(piece, str) else alone.get(piece, "") for piece in written))
+        right = _kinds(found) == _kinds(wanted) if printf.numbered else found == wanted
+        return "" if right else WRONG
 
     if wanted:
-        place.lay, place.check = lambda pieces: inner(_numbered(pieces, wanted)), check
+        place.check = check
+        if printf.numbered:
+            place.lay = lambda pieces: inner(_numbered(pattern, pieces, wanted))
 
 
-def _directives(text: str) -> list[str]:
-    """What each directive of a text prints and how, such as `d` and `.2f`, behind the number of its argument."""
-    return [(found["number"] or "") + found["rest"] for found in _DIRECTIVE.finditer(text) if found["rest"]]
+def _directives(pattern: re.Pattern, texts: Iterable[str]) -> list[str]:
+    """What each directive in texts prints and how, such as `d` and `.2f`, behind the number of its argument."""
+    found = pattern.finditer("".join(texts))
+    return [(each["number"] or "") + each["rest"] for each in found if each["rest"]]
 
 
 def _kinds(directives: Sequence[str]) -> list[str]:
@@ -44,9 +64,10 @@ def _kinds(directives: Sequence[str]) -> list[str]:
     return sorted(each.rpartition("$")[2] for each in directives)
 
 
-def _numbered(pieces: Sequence[Piece], wanted: Sequence[str]) -> list[Piece]:
+def _numbered(pattern: re.Pattern, pieces: Sequence[Piece], wanted: Sequence[str]) -> list[Piece]:
     """Pieces whose directives have the numbers of their arguments, if they are `wanted` in another order."""
-    found = _directives("".join(piece for piece in pieces if isinstance(piece, str)))
+    texts = [piece.text if isinstance(piece, Part) else piece for piece in pieces]
+    found = _directives(pattern, texts)
     numbered = any("$" in each or "*" in each for each in wanted)
     if found == wanted or numbered or sorted(found) != sorted(wanted):
         return list(pieces)
@@ -57,4 +78,5 @@ def _numbered(pieces: Sequence[Piece], wanted: Sequence[str]) -> list[Piece]:
     def write(found: re.Match[str]) -> str:
         return f"%{free[found['rest']].pop(0)}${found['rest']}" if found["rest"] else found[0]
 
-    return [_DIRECTIVE.sub(write, piece) if isinstance(piece, str) else piece for piece in pieces]
+    changed = [pattern.sub(write, text) for text in texts]
+    return [piece if new == text else new for piece, text, new in zip(pieces, texts, changed, strict=True)]

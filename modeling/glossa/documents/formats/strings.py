@@ -7,8 +7,9 @@ from ...facts_glossa import TextFacts
 from ...inference.texts.tags import Part, Piece
 from ...spans_glossa import find_spans
 from ..places import Place, Written, has_words, spelled
+from .html import RULES
 from .icu import with_messages
-from .printf import keep_directives
+from .printf import GLUED, Printf, keep_directives
 from .tokens import Cutter, trimmed
 
 # Elements of HTML that end a text.
@@ -18,13 +19,22 @@ BLOCKS = frozenset(
      "header", "hr", "html", "legend", "li", "main", "menu", "nav", "ol", "optgroup", "option", "p", "pre", "section",
      "select", "summary", "table", "tbody", "td", "tfoot", "th", "thead", "title", "tr", "ul"]
 )  # fmt: skip
+_ELEMENTS = BLOCKS | RULES.inline | RULES.alone | RULES.opaque | RULES.breaks | RULES.skipped
+_BRACKETED = re.compile(r"\s*<((?P<name>[A-Za-z][\w-]*)(?: [\w' -]*)?)>\s*")  # <None>, which is no tag
 _TAG = re.compile(r"<(/)?([A-Za-z][\w.-]*|\d+)(?:\s[^<>]*?)?(/)?>|<>|</>")
 _MARK = re.compile(rf"{_TAG.pattern}|(?<![ \t])[ \t]*+\r?\n\s*+")
+_BAR = r"(?<![ |])[ ]*+\|(?!\|)[ ]*"  # between the forms of a text: `an apple|apples`
+_COUNT = r"(?:\{\d+\}|[\[\]][-\d,.*Inf ]+[\[\]])[ ]*"  # what Laravel and Symfony write before a form
+_COMMAND = re.compile(r"(?<!\w)--?[A-Za-z]|[`=\\]|\|\|")
+_PAIRS = {")": "(", "]": "[", "}": "{", ">": "<"}
 # Names that programs use: with a mark, a digit or a capital inside, and no space.
 _NAME = re.compile(r"\S*(?:\w[_#/\\]\w|[a-z][A-Z]|\d|^[#@$._/-]|\w[.:]\w)\S*|[A-Z_]+_[A-Z_]+")
 # The mark before the letter that is pressed with Alt to choose a menu: & of Windows and Qt, _ of GTK.
-_IN_SENTENCE = re.compile(r"[^\W_]_[^\W_].*[^.]\.\s*\Z", re.S)
-_ACCELERATORS = {"&": re.compile(r"&(?=[^\W_])(?!#?\w+;)"), "_": re.compile(r"_(?=[^\W_])")}
+_NAMED = re.compile(r"[^\W_]_[^\W_].*[^.]\.\s*\Z|[A-Z\d]_[A-Z\d]", re.S)  # in a sentence; JAVA_HOME, x86_64
+_ACCELERATORS = {  # not R&D and AT&T
+    "&": re.compile(r"(?:(?<!\b[A-Z])(?<!\bAT)&(?=[^\W_])|(?<=[^\W\d_])&(?=[a-z]))(?!#?\w+;)"),
+    "_": re.compile(r"_(?=[^\W_])"),
+}
 
 
 def marked_parts(parts: Sequence[Part], kept: str = "") -> list[Part]:
@@ -35,14 +45,15 @@ def marked_parts(parts: Sequence[Part], kept: str = "") -> list[Part]:
     shown = "".join(part.text if part.kind == "text" else "\ufffc" for part in parts)
     cutter = Cutter(parts)
     done: list[Part] = []
-    for found in re.compile(f"{_MARK.pattern}|(?P<kept>{kept})").finditer(shown) if kept else _MARK.finditer(shown):
+    patterns = [_MARK.pattern, _bars(shown), f"(?P<kept>{kept})" if kept else ""]
+    for found in re.finditer("|".join(filter(None, patterns)), shown):
         done += cutter.up_to(found.start())
         start, end = cutter.span_up_to(found.end())
         if found[0].isspace():
             done.append(Part("break", start, end))
         elif kept and found["kept"] is not None:
             done.append(Part("alone", start, end, found[0]))
-        elif (found[2] or "").lower() in BLOCKS:
+        elif found[0][0] != "<" or (found[2] or "").lower() in BLOCKS:
             done.append(Part("end", start, end))
         else:
             kind = "close" if found[0].startswith("</") else "alone" if found[3] else "open"
@@ -67,6 +78,30 @@ def _joined_ends(parts: Iterable[Part]) -> Iterator[Part]:
     yield from waiting
 
 
+def _bars(shown: str) -> str:
+    """A pattern of the bars that divide a text into forms, which have words and close their brackets; "" if none do.
+
+    Bars of commands divide nothing. If each form begins with another number, these belong to the bars.
+    """
+    forms = re.split(_BAR, shown) if "|" in shown else []
+    if len(forms) < 2 or _COMMAND.search(shown):
+        return ""
+    counts = {found[0].strip() for found in (re.match(_COUNT, form) for form in forms) if found}
+    if not all(any(map(str.isalpha, form)) and _is_balanced(re.sub(rf"^{_COUNT}", "", form)) for form in forms):
+        return ""
+    return rf"(?:\A|{_BAR}){_COUNT}" if len(counts) == len(forms) else _BAR
+
+
+def _is_balanced(text: str) -> bool:
+    stack: list[str] = []
+    for mark in re.findall(r"[()\[\]{}<>]", text):
+        if mark not in _PAIRS:
+            stack.append(mark)
+        elif not stack or stack.pop() != _PAIRS[mark]:
+            return False
+    return not stack
+
+
 def is_text(text: str) -> bool:
     """Whether a string says something to people, rather than being a name, an address or a value."""
     position, rest = 0, []
@@ -84,7 +119,7 @@ def string_places(
     accelerators: str = "",
     kept: str = "",
     literal: Callable[[str], str] = str,
-    printf: bool = False,
+    printf: Printf | None = None,
 ) -> Iterator[Place]:
     """The places of one string.
 
@@ -95,12 +130,14 @@ def string_places(
         named: Whether the string may be a name of the program instead of a text.
         accelerators: Marks of accelerators that strings of this format have.
         literal: How it is written in sections of XML that are no markup.
-        printf: Whether the program prints it with `printf`, so that its directives take their arguments in order.
+        printf: How the program prints it with `printf`, whose directives take their arguments in order; None if it
+            does not.
         kept: A pattern of what stays in strings of this format, as a word of its own.
     """
     if named and not is_text("".join(part.text for part in parts)):
         return
-    own = trimmed(marked_parts(parts, kept))
+    parts = parts if named else _without_brackets(parts)
+    own = trimmed(marked_parts(parts, "|".join(filter(None, (kept, GLUED if printf else "")))))
     if not has_words(own):
         return
     place = Place(own, spelled(own, text, escape), label=True, literal=literal)
@@ -108,8 +145,19 @@ def string_places(
         _take_accelerator(place, mark)
     for each in with_messages(place, text):
         if printf:
-            keep_directives(each)
+            keep_directives(each, printf)
         yield each
+
+
+def _without_brackets(parts: Sequence[Part]) -> list[Part]:
+    """The parts of words in angle brackets, such as `<None>`, without these; other parts as they are."""
+    found = _BRACKETED.fullmatch("".join(part.text if part.kind == "text" else "\ufffc" for part in parts))
+    if found is None or found["name"].lower() in _ELEMENTS:
+        return list(parts)
+    cutter = Cutter(parts)
+    for _ in cutter.up_to(found.start(1)):
+        pass
+    return list(cutter.up_to(found.end(1)))
 
 
 def _take_accelerator(place: Place, mark: str) -> None:
@@ -121,7 +169,7 @@ def _take_accelerator(place: Place, mark: str) -> None:
     cutter, at = Cutter(place.parts), found[0].start()
     if any(start <= at < end for start, end in find_spans(shown[:at] + shown[at + 1 :])):
         return
-    if mark == "_" and _IN_SENTENCE.search(shown):
+    if mark == "_" and _NAMED.search(shown):
         return  # a name with a low line
     place.marked = shown if all(part.kind == "text" for part in place.parts) else ""
     before = list(cutter.up_to(at))

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from ...errors import GlossaError
 from ..places import Document, Edit
 from .language import CATEGORIES, missing_forms, plural_categories
+from .printf import Printf
 from .units import Units
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def read(text: str, name: str, languages: "Languages") -> Document:
         pairs = {units.content(key): (key, value) for key, value in zip(children[::2], children[1::2], strict=False)}
         for key, (_, value) in pairs.items():
             if units.tokens[value].name == "string" and key in (FORMAT, *CATEGORIES):
-                units.document.places += units.string(value, named=False, printf=True, kept=VARIABLE)
+                units.document.places += units.string(value, named=False, printf=Printf(), kept=VARIABLE)
         if languages.target and "other" in pairs and units.tokens[pairs["other"][1]].name == "string":
             made += _add_forms(units, pairs, plural_categories(languages.target))
     missing_forms(units.document, name, made)

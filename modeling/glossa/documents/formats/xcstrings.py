@@ -7,6 +7,7 @@ from ...errors import GlossaError
 from ..places import Document, Edit, Written
 from .json import Node, escape_for, read_nodes, value_places
 from .language import missing_forms, plural_categories
+from .printf import Printf
 from .stringsdict import VARIABLE
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class _Catalog:
 
     def _translate(self, values: list[Node]) -> None:
         for value in values:
-            for place in value_places(self.text, value, self.escape, named=False, printf=True, kept=VARIABLE):
+            for place in value_places(self.text, value, self.escape, named=False, printf=Printf(), kept=VARIABLE):
                 place.copied = True
                 self.document.places.append(place)
 

@@ -3,17 +3,21 @@
 import json
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from ...errors import GlossaError
 from ...inference.texts.tags import Part, Piece
-from ..places import Document, Place, Written, spelled
+from ..places import Document, Edit, Place, Written, spelled
 from .keys import Keys, joined
+from .language import missing_forms, missing_keys
 from .plain import fill
 from .strings import copied, is_text, marked_parts, string_places
 from .tokens import cut, trimmed
+
+if TYPE_CHECKING:
+    from .opening import Languages
 
 _DOUBLE_ESCAPE = re.compile(
     r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|\r?\n[ \t]*|.)"
@@ -26,20 +30,24 @@ LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml's, ten times a
 _STRING = "tag:yaml.org,2002:str"
 
 
-def read(text: str, name: str, languages: object = None, keys: Keys | None = None) -> Document:
+def read(text: str, name: str, languages: "Languages", keys: Keys | None = None) -> Document:
     """The values of a file that are strings, of these what `keys` choose.
 
-    Raises `GlossaError` with the line if it is not YAML.
+    Plural forms that the language needs are added. Raises `GlossaError` with the line if it is not YAML.
     """
     shift = text.startswith("\ufeff")
-    places: list[Place] = []
+    document, made = Document(text, []), 0
     try:
         for root in yaml.compose_all(text[shift:], LOADER):
+            chosen: set[int] = set()
             for node, flow, path in _values(root, set(), False):
                 if keys is not None and not keys.chosen(path):
                     continue
                 start, end = node.start_mark.index + shift, node.end_mark.index + shift
-                places += _places(text, start, end, node.style, flow)
+                document.places += _places(text, start, end, node.style, flow)
+                chosen.add(id(node))
+            if languages.target:
+                made += _add_forms(root, document, shift, languages.target, chosen)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
@@ -47,7 +55,36 @@ def read(text: str, name: str, languages: object = None, keys: Keys | None = Non
         raise GlossaError(f"{name}{line}: not YAML: {reason}. Repair it.") from error
     except RecursionError as error:
         raise GlossaError(f"{name}: not YAML that can be read: it is nested too deeply.") from error
-    return Document(text, sorted(places, key=lambda place: place.start))
+    document.places.sort(key=lambda place: place.start)
+    missing_forms(document, name, made)
+    return document
+
+
+def _add_forms(root: Any, document: Document, shift: int, target: str, chosen: set[int]) -> int:
+    """Have mappings get the plural forms that they lack, as copies of the general one; returns how many."""
+    text, made, seen = document.text, 0, set()
+    line_end = "\r\n" if "\r\n" in text else "\n"
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if id(node) in seen or not isinstance(node, yaml.CollectionNode):
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.SequenceNode):
+            stack += node.value
+            continue
+        stack += [value for _, value in node.value]
+        by_name = {key.value: (key, value) for key, value in node.value if isinstance(key, yaml.ScalarNode)}
+        for name, missing in missing_keys(by_name, target):
+            key, other = by_name[name]
+            if id(other) not in chosen or other.style in ("|", ">") or other.start_mark.index < key.end_mark.index:
+                continue
+            start, end = (mark.index + shift for mark in (other.start_mark, other.end_mark))
+            start = _PROPERTIES.match(text, start, end).end()
+            before = ", " if node.flow_style else line_end + " " * key.start_mark.column
+            document.edits += [Edit(end, end, [f"{before}{each}: ", (start, end)]) for each in missing]
+            made += len(missing)
+    return made
 
 
 def _values(node: Any, seen: set[int], flow: bool, path: str = "") -> Iterator[tuple[Any, bool, str]]:

@@ -91,7 +91,7 @@ def without(text: str, spans: Sequence[Span]) -> Without:
     for group in groups:
         rest += text[position : group.start]
         position = group.end
-        if rest[-1:] in ("", " ") and text[position : position + 1] == " ":
+        if rest[-1:] in ("", " ", "(", "[") and text[position : position + 1] == " ":
             position += 1
         elif rest[-1:] == " " and text[position : position + 1] in tuple(",.;:!?)]"):
             rest = rest[:-1]
@@ -156,7 +156,7 @@ def _insert(
         text += source[start:end]
         following = target[position : position + 1]
         if following.isalnum():
-            text += " "
+            text += "" if source[end : end + 1].isalnum() else " "
         elif following.isspace() and source[end : end + 1] in tuple(",.)]"):
             position += target[position + 1 : position + 2] == source[end]
     return text + target[position:], places

@@ -61,7 +61,7 @@ export function without(text, spans) {
     rest += text.slice(position, start);
     position = end;
     const following = text[position] ?? "";
-    if (["", " "].includes(rest.slice(-1)) && following === " ") position += 1;
+    if (["", " ", "(", "["].includes(rest.slice(-1)) && following === " ") position += 1;
     else if (rest.endsWith(" ") && following && ",.;:!?)]".includes(following)) rest = rest.slice(0, -1);
     points.push(rest.length);
   }
@@ -133,7 +133,7 @@ function inserted(source, bare, target, points) {
     if (text && strip(last(text)) && apart) text += " ";
     text += source.slice(start, end);
     const following = firstOf(target.slice(position));
-    if (isWordCharacter(following)) text += " ";
+    if (isWordCharacter(following)) text += isWordCharacter(firstOf(source.slice(end))) ? "" : " ";
     else if (following && !strip(following) && source[end] && ",.)]".includes(source[end])) {
       if (target[position + 1] === source[end]) position += 1;
     }
