@@ -1,8 +1,7 @@
 """Learning from corrected translations: which, with what, and whether the new model may take the old one's place.
 
 The corrections are mixed with a random sample of the pairs that the model was trained on, so that it does not forget
-them. The new model is
-accepted unless it translates the held-out pairs of the old one worse, by paired bootstrap.
+them. The new model is accepted unless it translates the held-out pairs of the old one worse, by paired bootstrap.
 """
 
 import json
