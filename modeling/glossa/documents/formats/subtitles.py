@@ -108,7 +108,10 @@ def _texts(text: str, start: int, end: int, subrip: bool) -> Iterator[Part]:
 def _are_titles(cues: list[_Cue]) -> bool:
     """Whether subtitles are titles, as of chapters: all begin with a capital and go on in small letters, none ends."""
     texts = [cue.words.strip() for cue in cues]
-    return all(text[:1].isupper() and not text.isupper() and not _ENDS.search(text) for text in texts)
+    return all(
+        text[:1].isupper() and not text.isupper() and not _ENDS.search(text) and not text.endswith(",")
+        for text in texts
+    )
 
 
 def _sentences(cues: list[_Cue]) -> Iterator[list[_Cue]]:
