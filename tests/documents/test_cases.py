@@ -351,6 +351,17 @@ def test_names_and_abbreviations_have_no_accelerator(tmp_path):
         assert "".join(part.text for part in place.parts) == source
 
 
+def test_titles_of_chapters_are_texts_of_their_own(tmp_path):
+    def cues(*texts):
+        return "WEBVTT\n\n" + "\n\n".join(f"00:0{n}.000 --> 00:0{n + 1}.000\n{text}" for n, text in enumerate(texts))
+
+    engine = Function(str.upper)
+    for texts in (("The way", "Some more"), ("The way", "of it all"), ("IT IS", "SO")):
+        (tmp_path / "a.vtt").write_text(cues(*texts))
+        translated(tmp_path / "a.vtt", engine)
+    assert engine.asked == ["The way", "Some more", "The way of it all", "IT IS SO"]
+
+
 def test_a_header_without_plural_forms_gets_those_of_the_language(tmp_path):
     header, polish = 'msgid ""\nmsgstr "Language: \\n"\n', Languages("en", "pl")
     (tmp_path / "a.po").write_text(f'{header}\nmsgid "%d cat"\nmsgid_plural "%d cats"\nmsgstr[0] ""\nmsgstr[1] ""\n')

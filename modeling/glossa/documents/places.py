@@ -152,8 +152,11 @@ def spelled(place_parts: Sequence[Part], source: str, escape: Callable[[str], st
             plain.update(raw if part.kind == "text" else "")
         elif (len(part.text) == 1 and not part.text.isspace()) or part.text in "\u00a0\u202f":
             own.setdefault(part.text, raw)
-    own = {character: raw for character, raw in own.items() if character not in plain}
-    return (lambda text: "".join(own[c] if c in own else escape(c) for c in text)) if own else escape
+    own = {character: raw for character, raw in own.items() if character and character not in plain}
+    if not own:
+        return escape
+    apart = re.compile(f"([{re.escape(''.join(own))}])")
+    return lambda text: "".join(own[run] if run in own else escape(run) for run in apart.split(text) if run)
 
 
 def character_offsets(text: str) -> Callable[[int], int]:

@@ -49,6 +49,8 @@ def test_android(tmp_path):
     assert '\n        <item quantity="few">' in found
     found = shouted(tmp_path, "strings.xml", function=lambda text: '@it\'s "x" & <y>')
     assert r"<item>\@it\'s \"x\" &amp; &lt;y&gt;</item>" in found
+    text = r'<resources><string name="a">What\'s new?</string></resources>'
+    assert r"<string name='a'>WHAT\'S NEW?<".replace("'a'", '"a"') in shouted(tmp_path, "strings.xml", text)
 
 
 def test_resx(tmp_path):

@@ -69,6 +69,25 @@ def test_asciidoc(tmp_path):
     assert shouted(tmp_path, "a.adoc") == expected
 
 
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("First:: the one\nNext:: another one\n", "First:: one the\nNext:: one another\n"),
+        ("* one item\nNext:: another one\n", "* item one\nNext:: one another\n"),
+        ('It says "`see below`" twice\n', 'twice "`below see`" says It\n'),
+        ("== [[a-b]] [[c]] Two words\n", "== [[a-b]] [[c]] words Two\n"),
+        ("See the {url-a}[second page^] there\n", "there {url-a}[page^ second] the See\n"),
+        (
+            "|===\n|a b |[source]\nsome code\n  here\n|c d\n|===\n",
+            "|===\n|b a |[source]\nsome code\n  here\n|d c\n|===\n",
+        ),
+    ],
+)
+def test_what_asciidoc_marks(tmp_path, source, expected):
+    found = shouted(tmp_path, "a.adoc", source, function=lambda text: " ".join(text.split()[::-1]))
+    assert found == expected
+
+
 def test_lyrics(tmp_path):
     found = shouted(tmp_path, "a.lrc")
     assert found == "[ar:Somebody]\n[00:01.00]THE BOY SLEEPS.\n[00:02.00][00:05.00]<00:02.00>A <00:02.50>DOG\n"

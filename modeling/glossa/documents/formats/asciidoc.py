@@ -20,7 +20,9 @@ _ITEM = re.compile(
 _TERM = re.compile(r"[ \t]*(\S.*?)(:{2,4}|;;)(?:[ \t]+|$)")
 _BAR = re.compile(r"[ \t]*(?<!\\)(?:(?:\d+(?:\.\d+)?|\.\d+)[+*])?[<^>.]*[adehlms]?\|[ \t]*")
 _INLINE = re.compile(
-    r"(?P<code>`[^`\n]+`|\+[^+\n]+\+|(?:kbd|btn|menu|stem|footnoteref|image|icon|pass|xref|anchor|indexterm2?)"
+    r"(?P<quote>[\"']`)(?=[^`\n]+`[\"'])"  # "`words`" in curved quotes
+    r"|(?P<attribute>\{[\w-]+\}\[)(?=[^\]\n]*\])"  # an attribute that is an address
+    r"|(?P<code>`[^`\n]+`|\+[^+\n]+\+|(?:kbd|btn|menu|stem|footnoteref|image|icon|pass|xref|anchor|indexterm2?)"
     r":[^\s\[\]:]*\[[^\]\n]*\]|\(\(\(.*?\)\)\)|\[\[[^\]\n]*\]\])"
     r"|(?P<link>(?:link:|mailto:|https?://|ftp://|footnote:)[^\s\[\]<>]*\[)(?=[^\]\n]*\])"
     r"|(?P<cross><<[^<>,\n]+,)(?=[^<>\n]*>>)|(?P<bare><<[^<>\n]+>>)"
@@ -40,6 +42,7 @@ def _blocks(text: str) -> Iterator[list[tuple[int, int]]]:
     """The lines of each text, as characters, without marks before them."""
     block: list[tuple[int, int]] = []
     fence, code, table = "", False, False  # what ends what stays; whether code follows; whether a table is open
+    in_list = cell_code = False  # whether the block is of a list; whether the cell has code
     for line in re.finditer(r"[^\n]*\n?", text):
         raw = line[0].rstrip("\r\n").removeprefix("\ufeff")
         start, end = line.start() + len(line[0]) - len(line[0].lstrip("\ufeff")), line.start() + len(raw.rstrip())
@@ -48,18 +51,21 @@ def _blocks(text: str) -> Iterator[list[tuple[int, int]]]:
             fence = "" if body == fence else fence
             continue
         starts = not block
+        cell_code = cell_code and bool(body) and not _BAR.match(body)
+        in_list = in_list and bool(body)
         if not body or _VERBATIM.fullmatch(body) or _STAYS.fullmatch(body):
             yield block
             block = []
             table ^= body.startswith("|===")
             fence = "```" if body.startswith("```") else body if _VERBATIM.fullmatch(body) else ""
             code = bool(_CODE_STYLE.fullmatch(body)) or (code and body.startswith("["))
-        elif code:  # a paragraph of code
+        elif code or cell_code:  # a paragraph of code
             continue
         elif table:
             yield block
             block = []
-            yield from _cells(text, start, end)
+            cell_code = bool(_CODE_STYLE.fullmatch(_BAR.split(body)[-1]))
+            yield from list(_cells(text, start, end))[: -1 if cell_code else None]
         elif starts and raw[:1] in " \t" and not _ITEM.match(raw):  # a paragraph as it is
             code = True
         elif title := _TITLE.match(body):
@@ -68,9 +74,10 @@ def _blocks(text: str) -> Iterator[list[tuple[int, int]]]:
             block = []
         elif item := _ITEM.match(body):
             yield block
-            block = [(start + item.end(), end)]
-        elif (term := _TERM.match(body)) and (term.end() == len(body) or starts):
+            block, in_list = [(start + item.end(), end)], True
+        elif (term := _TERM.match(body)) and (term.end() == len(body) or starts or in_list):
             yield block
+            in_list = True
             yield [(start + term.start(1), start + term.end(1))]
             block = [(start + term.end(), end)] if term.end() < len(body) else []
         else:
@@ -118,11 +125,13 @@ def _inline(text: str, start: int, end: int) -> Iterator[Part]:
             position = first + len(mark)
         elif found and first == found.start():
             kind = found.lastgroup if found.lastgroup != "kind" else "mark"
-            mark = {"link": "]", "cross": ">>"}.get(kind, found["kind"] or "")
+            quote = f"`{found[0][0]}" if kind == "quote" else ""
+            mark = {"link": "]", "attribute": "]", "cross": ">>", "quote": quote}.get(kind, found["kind"] or "")
             limit = min([end, *(at for _, at in closing)])
             at = _closing(text, found.end(), limit, mark, kind == "mark") if mark else -1
             if kind in ("code", "bare"):
-                yield Part("alone", *found.span(), found[0].strip("`+") if kind == "code" else "")
+                is_word = kind == "code" and found[0][0] not in "[("  # not an anchor
+                yield Part("alone", *found.span(), found[0].strip("`+") if is_word else "")
             elif at >= 0:
                 yield Part("open", *found.span(), "", f"{mark}{len(closing)}")
                 closing.append((mark, at))

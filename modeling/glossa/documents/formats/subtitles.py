@@ -43,7 +43,7 @@ def read(text: str, name: str, languages: object = None) -> Document:
     if not cues and text.strip() and subrip:
         raise GlossaError(f"{name}, line 1: no subtitle has a time such as 00:00:01,000 --> 00:00:02,500.")
     places = []
-    for group in _sentences(cues):
+    for group in [[cue] for cue in cues] if _are_titles(cues) else _sentences(cues):
         if TextFacts("".join(cue.words for cue in group)).has_letters:
             places.append(_place(text, group, subrip))
     return Document(text, places)
@@ -103,6 +103,15 @@ def _texts(text: str, start: int, end: int, subrip: bool) -> Iterator[Part]:
         yield Part("text", start, end, text[start:end])
     elif start < end:
         yield from text_parts(text, start, end)
+
+
+def _are_titles(cues: list[_Cue]) -> bool:
+    """Whether subtitles are titles, as of chapters: all begin with a capital and go on in small letters, none ends."""
+    texts = [cue.words.strip() for cue in cues]
+    return all(
+        text[:1].isupper() and not text.isupper() and not _ENDS.search(text) and not text.endswith(",")
+        for text in texts
+    )
 
 
 def _sentences(cues: list[_Cue]) -> Iterator[list[_Cue]]:
