@@ -81,7 +81,7 @@ def run(arguments: argparse.Namespace) -> None:
             add_result(arguments.results, result, place)
     results = read_results(arguments.results)
     tables = {"repair": score_lines(results), "repair-edits": edit_lines(results), "repair-cost": cost_lines(results)}
-    tables |= {"repair-threshold": threshold_lines(results)}
+    print(threshold_lines(results))
     for name, lines in tables.items():
         print(f"\n{lines}")
         if arguments.write:
@@ -241,7 +241,7 @@ def edit_lines(results: list[dict]) -> str:
     parts = []
     for language, own in _by_language(results).items():
         rows = []
-        for name in BINS:
+        for name in ("all", "under 70", "70 and more", "90 and more"):
             means = {key: sum(one[name]["edits"][key] for one in own) / len(own) for key in ("text", *CHOSEN, BEST)}
             cells = {"score of the match": name, "of the text": f"{means.pop('text'):.1f}%"}
             rows.append(cells | {key: f"{mean:.1f}%" for key, mean in means.items()})
@@ -267,12 +267,12 @@ def threshold_lines(results: list[dict]) -> str:
 
 
 def cost_lines(results: list[dict]) -> str:
-    """What training with a memory costs."""
+    """What training with a memory costs, of the first seed."""
     rows = []
     for result in results:
-        if result["table"] == "repair":
+        if result["table"] == "repair" and result["seed"] == 1:
             for name, cost in result["metrics"]["cost"].items():
-                place = {"language": result["row"], "seed": str(result["seed"]), "memory": name}
+                place = {"language": result["row"], "memory": name}
                 rows.append(
                     place
                     | {"steps": f"{cost['steps']:,}", "minutes": f"{cost['seconds'] / 60:.0f}"}
