@@ -126,7 +126,7 @@ class RunFolder:
         return self._read_json(DATA_REPORT, {})
 
     def changed_data(self, current: dict[str, str]) -> list[str] | None:
-        """The splits whose texts, by their fingerprints, are not those of the run; None if it has no fingerprints."""
+        """The splits whose fingerprints differ from the fingerprints of the run; None if it has none."""
         saved = self.data_report.get("fingerprints")
         if saved is None:
             return None

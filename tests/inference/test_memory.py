@@ -208,6 +208,21 @@ def test_a_blank_translation_with_the_match_does_not_count():
     assert found.text == "Gut so jetzt." and found.matches[0].use == "unused"
 
 
+def test_a_second_search_for_a_plausible_translation_does_not_say_that_the_match_was_read():
+    class Narrow(Function):
+        """Finds a translation only if sequences may not repeat, as in the second search."""
+
+        def translate(self, sources, search):
+            found = super().translate(sources, search)
+            return found if search.no_repeat_ngram_size else [replace(each, text="") for each in found]
+
+    engine = Narrow(lambda text: "Gut so jetzt.", reads_memory=True)
+    recall = Recall([Memory.temporary([NEAR])])
+    translator = Translator(engine, Characters(), checks=Checks(retry_implausible=True), recall=recall)
+    ((found,),) = translator.translate(["Open the bag now."])
+    assert found.text == "Gut so jetzt." and not found.matches
+
+
 def test_a_threshold_without_a_memory_is_refused(tiny_run):
     with pytest.raises(GlossaError, match="--memory_threshold is for a memory"):
         main([str(tiny_run), "--memory_threshold", "80"])

@@ -1,4 +1,4 @@
-"""Runs that are stopped and continued: their weights are, bit for bit, those of runs that were not."""
+"""Runs that are stopped and continued end with the same weights, bit for bit, as runs without a stop."""
 
 import json
 

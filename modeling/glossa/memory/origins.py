@@ -1,4 +1,4 @@
-"""What TMX and PO say of their units besides the pair: when each was approved, its context, and its singular."""
+"""What TMX and PO say about a unit in addition to its pair: the date of its approval, its context, its singular."""
 
 import re
 from collections.abc import Iterator

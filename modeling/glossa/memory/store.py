@@ -262,8 +262,7 @@ class Memory:
     def exact(self, source: str, context: str | None = None) -> Match | None:
         """The unit with this source, if there is one that holds in the context.
 
-        One with the same context, or as little one as this text, comes before others, and then a newer one before an
-        older one.
+        A unit with the same context (or none, if none is given) comes first, and then the newest one.
         """
         text = _cleaned(source)
         with self.lock, errors_refused(self.path):

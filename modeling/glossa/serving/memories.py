@@ -44,9 +44,9 @@ class Memories:
     def opened(
         cls, path: Path | None, pairs: Iterable[Pair], folder: Path | None, writers: Iterable[str], shows: bool
     ) -> "Memories":
-        """The memory at `path` for those of `pairs` that it has.
+        """The memory at `path`, for all of `pairs` whose languages it has.
 
-        Raises `GlossaError` if it has none of them, or has `writers` and is no memory but a file of pairs.
+        Raises `GlossaError` if it has none of them, or if `writers` are given and it is a file of pairs, not a memory.
         """
         if path or folder:
             require("rapidfuzz", "memory")

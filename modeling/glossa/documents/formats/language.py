@@ -51,7 +51,7 @@ def plural_categories(target: str) -> list[str]:
 
 
 def missing_keys(keys: Iterable[object], target: str) -> Iterator[tuple[str, list[str]]]:
-    """The keys of general plural forms among `keys`, and those of the forms that the language needs in addition.
+    """For each key of a general plural form (`other`) among `keys`, the missing keys of the language's forms.
 
     Rails has `one` and `other` alone, i18next `file_one` and `file_other` among others.
     """
@@ -67,7 +67,7 @@ def missing_keys(keys: Iterable[object], target: str) -> Iterator[tuple[str, lis
 def plural_rule(target: str) -> tuple[int, str]:
     """How many plural forms a language has in catalogs of gettext, and how their header says that.
 
-    Programs of Romance languages have two: none for millions, which CLDR has.
+    Programs in Romance languages have two forms; CLDR has a third one, for millions, which is left out.
     """
     plurals = require("babel.messages.plurals", "documents", "babel")
     rule = plurals.get_plural(target.replace("-", "_"))

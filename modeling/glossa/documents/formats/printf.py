@@ -1,7 +1,7 @@
-"""Directives of printf in strings of programs, which take their arguments in order: `%s` the first, `%d` the next.
+"""Directives of printf in strings of programs. They take their arguments in order: in `%s %d`, `%s` takes the first.
 
-A program that gets them in another order prints nonsense or crashes. Where a translation needs another order, they
-are numbered, such as `%2$d %1$s`, if the language of the program can read that.
+A program that gets them in another order prints nonsense or crashes. Where a translation needs another order, they are
+numbered, as in `%2$d %1$s`, if the programming language allows that.
 """
 
 import re
@@ -12,17 +12,16 @@ from ...inference.texts.tags import Part, Piece
 from ..places import Place, Written
 
 WRONG = "wrong in format directives"
-# As GNU gettext and `strings.h` of Apple read them; %% takes no argument.
-_DIRECTIVE = re.compile(
-    r"%%|%(?P<number>\d+\$)?"
+# What follows the % of a directive, as GNU gettext and Apple's strings have it.
+_REST = (
+    r"(?P<number>\d+\$)?"
     r"(?P<rest>#@\w+@|[-+ #0'I]*(?:\*|\d+)?(?:\.(?:\*|\d+)?)?(?:hh|h|ll|l|L|q|j|z|t)?(?:<PRI\w+>|[a-zA-Z@]))"
 )
-# A directive right before a letter, such as `%sName`, which stands for itself only in texts that printf reads.
+_DIRECTIVE = re.compile(rf"%%|%{_REST}")  # %% takes no argument
+# The same where `printf` may not read the text: `50% of it` has no directive.
+_LIKELY = re.compile(rf"%%|%(?!(?<=\d%)[ ]|(?<=\d\s%)[ ]){_REST}")
+# A directive right before a letter, such as `%sName`; it is one only in texts that `printf` reads.
 GLUED = r"(?<![\d%])%(?:\d+\$)?[-+#0]*\d*(?:\.\d+)?(?:hh|h|ll|l|L|q|j|z|t)?[sdiu@](?=[^\W\d_])"
-
-
-# The same where it is not known whether `printf` reads a text: in `50% of it` nothing is a directive.
-_LIKELY = re.compile(_DIRECTIVE.pattern.replace("%(", r"%(?!(?<=\d%)[ ]|(?<=\d\s%)[ ])(", 1))
 
 
 class Printf(NamedTuple):
