@@ -173,3 +173,16 @@ def test_of_equally_good_matches_the_one_for_the_context_counts(translator, tmp_
     path.write_text(f'msgid ""\nmsgstr "Language: fr\\n"\n\n{entries}')
     DocumentJob(path, target, languages=KNOWN).run(translator, None, False)
     assert re.findall(r'msgstr "(.*)"', target.read_text())[1:] == ["Ouvrir 7", "Ouvertes : 7"]
+
+
+def test_texts_of_menus_are_found_with_and_without_accelerators(translator, tmp_path):
+    """The approved mark stays where it is; a text without one gets none, and one of its own goes to its letter."""
+    pairs = [("_Remove all", "To_ut effacer"), ("&Keep all", "Tout &garder"), ("Close all", "Tout fermer")]
+    translator.recall = Recall([Memory.temporary(pairs)])
+    texts = ["_Remove all", "Remove all", "Keep all", "Clos_e all"]
+    path, target = tmp_path / "a.po", tmp_path / "b.po"
+    entries = "".join(f'msgid "{text}"\nmsgstr ""\n\n' for text in texts)
+    path.write_text(f'msgid ""\nmsgstr "Language: fr\\n"\n\n{entries}')
+    DocumentJob(path, target, languages=KNOWN).run(translator, None, False)
+    found = re.findall(r'msgstr "(.*)"', target.read_text())[1:]
+    assert found == ["To_ut effacer", "Tout effacer", "Tout garder", "Tout f_ermer"]

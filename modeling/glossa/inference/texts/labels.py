@@ -119,10 +119,12 @@ def _key_of(segment: Segment) -> int | None:
     return None if any(start <= found[0] < end for start, end in segment.spans) else found[0]
 
 
-def without_key(text: str) -> str:
-    """`text` without the only mark of a key that it has."""
-    place = _key_of(Segment(text, ""))
-    return text if place is None else text[:place] + text[place + 1 :]
+def without_keys(source: str, target: str) -> tuple[str, str]:
+    """A text and its translation without the mark of a key, if each has one; the translation may have it in a word."""
+    place = _key_of(Segment(source, ""))
+    if place is None or target.count(source[place]) != 1:
+        return source, target
+    return source[:place] + source[place + 1 :], target.replace(source[place], "")
 
 
 def with_end(target: str, end: End, language: str | None) -> str:

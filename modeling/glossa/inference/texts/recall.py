@@ -13,7 +13,7 @@ from ...memory.store import Match, Memory
 from ...segments_glossa import Segment
 from ...spans_glossa import MEMORY, SENTINELS, Span
 from ..engines.engine import COPIED, READ, REPAIRED, UNUSED, UsedMatch
-from .labels import without_key
+from .labels import without_keys
 from .tags import Tagged
 from .text import Sentence, Text
 
@@ -82,10 +82,10 @@ class Recall:
             start += size
         return found
 
-    def _take(self, sentence: Sentence, context: str | None, source: str | None = None) -> bool:
+    def _take(self, sentence: Sentence, context: str | None, source: str = "") -> bool:
         """Take the translation of an equal sentence, or of `source`, if it has all spans."""
         for memory in self.memories:
-            match = memory.exact(sentence.source if source is None else source, context)
+            match = memory.exact(source or sentence.source, context)
             if match is not None and sentence.remember(match.target):
                 sentence.best.matches = (_used(match, COPIED, memory),)
                 return True
@@ -100,8 +100,11 @@ class Recall:
         if not found:
             return
         match, memory = max(found, key=lambda one: (one[0].score, one[0].holds_in(text.context)))
-        bare = without_key if text.label is not None else str  # the model reads no marks of accelerators
-        plain = replace(match, source=bare(match.source), target=bare(match.target))
+        sides = match.source, match.target
+        source, target = (
+            sides if text.label is None else without_keys(*sides)
+        )  # the model reads no marks of accelerators
+        plain = replace(match, source=source, target=target)
         repaired = adapted(plain, sentence.source, sentence.written_in)
         if repaired.whole and match.holds_in(text.context) and sentence.remember(repaired.target):
             sentence.best.matches = (_used(match, REPAIRED, memory),)
