@@ -5,7 +5,6 @@ import json
 import pytest
 from datasets import Dataset, DatasetDict
 
-from glossa.data.arguments import DataArguments
 from glossa.data.intake.downloads import local_paths
 from glossa.data.paths import masked
 from glossa.errors import GlossaError
@@ -163,7 +162,7 @@ def test_passwords_and_keys_of_urls_are_not_written(tmp_path):
     text = "".join(path.read_text() for path in run.path.iterdir())
     assert not [word for word in ("me:", "pa55", "abc") if word in text] and text.count(shown) == 4
     with pytest.raises(GlossaError, match=r"without its password or key\. Give the whole address"):
-        local_paths(run.recipe["data_path"], DataArguments())
+        local_paths(run.recipe["data_path"], ("en", "fr"))
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ import yaml
 from filelock import FileLock, Timeout
 from safetensors import SafetensorError, safe_open
 
-from .data.filters import gathered
 from .data.paths import masked
 from .errors import GlossaError
 from .jobs.whole_files import write_whole
@@ -111,9 +110,9 @@ class RunFolder:
 
     @property
     def recipe(self) -> dict:
-        """Every setting of the run; those of earlier versions have their present names."""
+        """Every setting of the run, as its file names them."""
         file = self.path / RECIPE
-        return gathered(read_file(file, yaml.safe_load, dict)) if file.is_file() else {}
+        return read_file(file, yaml.safe_load, dict) if file.is_file() else {}
 
     @property
     def versions(self) -> dict[str, str]:

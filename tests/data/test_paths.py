@@ -6,9 +6,9 @@ import pytest
 
 from glossa.cli.train import check
 from glossa.data.arguments import DataArguments
-from glossa.data.intake.sources import load_source
 from glossa.data.pairs import load_pairs
 from glossa.data.paths import file_groups
+from glossa.data.sources import load_source
 from glossa.data.texts import load_texts, prepare_texts
 from glossa.errors import GlossaError
 from glossa.plan import catalog

@@ -17,6 +17,7 @@ from glossa.hub.push import push, requirements, stage
 from glossa.hub.space import page_facts, stage_page, stage_server
 from glossa.inference.loading import load_model, load_tokenizer
 from glossa.inference.translator import Translator
+from glossa.web.site import export_site
 
 LIVED_IN = """---
 title: My translator
@@ -33,7 +34,8 @@ What I wrote.
 def page(learned_run, tmp_path_factory):
     folder = tmp_path_factory.mktemp("page") / "space"
     try:
-        lines = stage_page(learned_run, NAME, folder, "mit")
+        lines = export_site(str(learned_run), folder, page_facts(learned_run, "mit"))
+        stage_page(learned_run, NAME, folder, "mit")
     except GlossaError as error:
         pytest.skip(f"this test needs the packages of runtime.json: {error}")
     assert re.match(r"weights +megabytes +identical +BLEU +chrF\+\+", lines[0])

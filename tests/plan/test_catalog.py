@@ -8,6 +8,7 @@ import pytest
 
 from glossa.cli.train import main as command
 from glossa.data.arguments import RANGES, range_problem
+from glossa.data.filters import gathered
 from glossa.errors import GlossaError
 from glossa.plan import catalog
 from glossa.plan.arguments import Origin, parse_settings
@@ -161,7 +162,7 @@ def test_settings_of_earlier_versions_are_filters(tmp_path, once, value, name):
     assert catalog.parse([str(recipe)]).values == {"filters": {name: value}}
     words = value if isinstance(value, list) else [str(value)]
     assert catalog.parse([f"--{once}", *words]).values == {"filters": {name: value}}
-    assert RunFolder(folder).recipe == {"filters": {name: value}}
+    assert gathered(RunFolder(folder).recipe) == {"filters": {name: value}}
 
 
 def test_errors_say_where_the_value_comes_from(tmp_path):

@@ -10,8 +10,8 @@ from small_models import QUIET, UNSCORED
 
 from glossa.data.encoding import encoding
 from glossa.data.encoding.encoding import tokenize_pairs
+from glossa.data.intake.manifest import MANIFEST
 from glossa.data.pairs import prepare_pairs
-from glossa.data.prepared import MANIFEST
 from glossa.data.preparing import writing
 from glossa.data.preparing.prepare import prepare
 from glossa.data.streaming import streams, windows

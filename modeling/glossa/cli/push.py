@@ -52,7 +52,8 @@ def main(argv: list[str]) -> None:
     arguments = parse(argv)
 
     from ..hub.push import check, check_account, check_repo_id, preview, push, requirements, stage, tree
-    from ..hub.space import stage_page, stage_server
+    from ..hub.space import page_facts, stage_page, stage_server
+    from ..web.site import export_site
 
     check_repo_id(arguments.repo_id)
     if not (arguments.dry_run or arguments.card_to):
@@ -73,7 +74,9 @@ def main(argv: list[str]) -> None:
         if arguments.space == "docker":
             stage_server(arguments.repo_id, space, requirements("serve", "engine"))
         elif arguments.space:
-            print("\n".join(stage_page(arguments.run, arguments.repo_id, space, arguments.license)))
+            facts = page_facts(arguments.run, arguments.license)
+            print("\n".join(export_site(str(arguments.run), space, facts)))
+            stage_page(arguments.run, arguments.repo_id, space, arguments.license)
         print(f"It translates in a fresh process: {check(folder, arguments.run)}")
         if arguments.card_to:
             copy_card(folder, arguments.card_to)

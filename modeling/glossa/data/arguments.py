@@ -211,6 +211,11 @@ class DataArguments:
         return cls(**unmixed(chosen) | {"trust_data": CHECKS})
 
     @property
+    def languages(self) -> tuple[str, str]:
+        """The source and the target language."""
+        return self.source_language, self.target_language
+
+    @property
     def text_column(self) -> str | None:
         """The column of the texts for pretraining: one that is both source and target."""
         return self.source_column if self.source_column == self.target_column else None

@@ -20,10 +20,11 @@ from .cleaning.report import DataReport
 from .cleaning.splitting import check_overlap, held_out_sides, hold_out, repeated, sample_rows, side_keys
 from .encoding.encoding import TOKENIZED
 from .encoding.prepared_ids import encoded_rows
-from .intake.sources import SPLITS, load_held_out, load_source
+from .intake.hub import SPLITS
 from .mixture import Source, language_of_held_out, sources_of, weights
 from .paths import distinct_names
 from .prepared import tokens_of
+from .sources import load_held_out, load_source
 from .streaming.streams import REFUSED, Stream, is_stream
 
 logger = logging.getLogger(__name__)

@@ -1,4 +1,4 @@
-"""The manifest of a folder of prepared pairs, by which training knows it. This module imports no library."""
+"""Folders of prepared pairs as sources of a run. This module imports no library."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -9,9 +9,9 @@ from typing import Any
 from ..errors import GlossaError
 from ..jobs.whole_files import write_whole
 from .filters import FILTERS, PREFIX, gathered, settled
+from .intake.manifest import MANIFEST, Entry, read_manifest
 from .values import settle
 
-MANIFEST = "prepared.json"
 TOKENIZER = "tokenizer"  # the folder of the tokenizer in a prepared folder
 # Settings that decide which pairs are kept. They are applied once, by `glossa prepare`.
 APPLIED = ("repair_text", "keep_out", "split_sentences", "max_train_samples")
@@ -20,29 +20,6 @@ APPLIED = ("repair_text", "keep_out", "split_sentences", "max_train_samples")
 def applied_filters(filters: Mapping[str, Any]) -> dict[str, Any]:
     """Select the filters that `glossa prepare` applies."""
     return {name: value for name, value in filters.items() if FILTERS[name].step != "tokens"}
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A source of a prepared folder.
-
-    Attributes:
-        name: Its name.
-        files: Its files in the folder, and their sizes in bytes.
-        pairs: Its training pairs.
-        source_language: Its source language.
-        target_language: Its target language.
-        weight: How often each pair is seen in an epoch, on average.
-        tag: Text before each source sentence in training.
-    """
-
-    name: str
-    files: dict[str, int]
-    pairs: int
-    source_language: str
-    target_language: str
-    weight: float = 1.0
-    tag: str = ""
 
 
 @dataclass(frozen=True)
@@ -91,10 +68,10 @@ def tokens_of(sources: Sequence[Any]) -> Tokens | None:
     folder = prepared_folder([path for source in sources for path in source.settings.data_path])
     if folder is None:
         return None
-    manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    manifest = read_manifest(folder)
     if "tokens" not in manifest:
         return None
-    entries = [Entry(**entry) for entry in manifest["sources"] if entry["pairs"]]
+    entries = [entry for entry in manifest["sources"] if entry.pairs]
     if len(entries) != len(sources) or not all(map(_is_whole, entries, sources)):
         return None
     return Tokens(**manifest["tokens"], folder=folder)
@@ -124,13 +101,8 @@ def adopt_prepared(arguments: Any) -> None:
     paths = arguments.data_path
     if len(paths) != 1 or not Path(paths[0]).is_dir() or not (folder := prepared_folder(paths)):
         return
-    try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        settings, entries = gathered(manifest["settings"]), [Entry(**entry) for entry in manifest["sources"]]
-        held_out = manifest["held_out"]
-    except (ValueError, KeyError, TypeError) as error:
-        problem = str(error) if isinstance(error, ValueError) else "fields are missing or unknown"
-        raise GlossaError(f"{folder / MANIFEST} is damaged: {problem}. Run glossa prepare again.") from error
+    manifest = read_manifest(folder)
+    settings, entries, held_out = gathered(manifest["settings"]), manifest["sources"], manifest["held_out"]
     evaluation = [files for by_language in held_out.values() for files in by_language.values()]
     for files in [*(entry.files for entry in entries), *evaluation]:
         for name, size in files.items():

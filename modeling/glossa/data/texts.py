@@ -22,9 +22,10 @@ from .filters import FILTERS, PREFIX
 from .intake.downloads import local_paths
 from .intake.files import MAX_LINE
 from .intake.readers import Columns
-from .intake.sources import load_source, read_files
+from .intake.rows import read_files
 from .pairs import prepare_pairs
 from .paths import file_groups, is_table
+from .sources import load_source
 from .streaming.streams import REFUSED, is_stream
 
 if TYPE_CHECKING:
@@ -50,8 +51,8 @@ def prepare_texts(arguments: DataArguments) -> tuple[DatasetDict, DataReport]:
     """
     arguments = replace(
         arguments,
-        data_path=local_paths(arguments.data_path, arguments),
-        validation_path=local_paths(arguments.validation_path, arguments),
+        data_path=local_paths(arguments.data_path, arguments.languages),
+        validation_path=local_paths(arguments.validation_path, arguments.languages),
     )
     if arguments.sources and arguments.text_column is not None:
         raise GlossaError(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from ..data.encoding.vocabulary import shown_tokens
+from ..data.tokens import shown_tokens
 from ..inference.translator import Translator
 from ..sentences_glossa import clean_text
 

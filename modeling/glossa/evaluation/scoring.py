@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from datasets import Dataset
 
-from ..data.encoding.vocabulary import target_vocabulary
 from ..data.pairs import each_line, group_references
+from ..data.tokens import target_vocabulary
 from ..errors import GlossaError
 from ..inference.plausibility import rates
 from ..inference.translator import Translator

@@ -13,7 +13,7 @@ from transformers import GenerationConfig, PreTrainedTokenizerBase
 
 from ..batches_glossa import max_target_length
 from ..configuration_glossa import GlossaConfig
-from ..data.encoding.vocabulary import target_vocabulary
+from ..data.tokens import target_vocabulary
 from ..errors import GlossaError, require
 from ..layers_glossa import GlossaAttention, GlossaFeedForward, GlossaLearnedPositions, GlossaResidual
 from ..modeling_glossa import GlossaDecoder, GlossaEncoder, GlossaForConditionalGeneration

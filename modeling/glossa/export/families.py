@@ -33,7 +33,7 @@ from transformers import (
 )
 
 from ..configuration_glossa import GlossaConfig
-from ..data.encoding.vocabulary import target_vocabulary
+from ..data.tokens import target_vocabulary
 from ..errors import GlossaError
 from ..modeling_glossa import GlossaForConditionalGeneration
 

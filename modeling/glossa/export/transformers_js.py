@@ -18,7 +18,7 @@ import torch
 from torch import nn
 from transformers import PreTrainedTokenizerBase
 
-from ..data.encoding.vocabulary import target_vocabulary
+from ..data.tokens import target_vocabulary
 from ..errors import GlossaError
 from ..modeling_glossa import GlossaForConditionalGeneration
 from .decoding import not_supported

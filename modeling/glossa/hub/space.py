@@ -43,14 +43,8 @@ def page_facts(run: Path, license: str | None = None) -> dict[str, Any]:
     return {"note": paragraphs, "license": license}
 
 
-def stage_page(run: Path, repo_id: str, folder: Path, license: str | None = None) -> list[str]:
-    """Write a static Space with the model of a run into `folder`, and return what it says of the precision.
-
-    Raises `GlossaError` if the model cannot be exported to the browser.
-    """
-    from ..web.site import export_site
-
-    rows = export_site(str(run), folder, page_facts(run, license))
+def stage_page(run: Path, repo_id: str, folder: Path, license: str | None = None) -> None:
+    """Make the page of a run, which is in `folder`, a static Space: write its card."""
     header = {
         "title": repo_id.split("/")[-1],
         "emoji": "🗨️",
@@ -65,7 +59,6 @@ def stage_page(run: Path, repo_id: str, folder: Path, license: str | None = None
     card = RepoCard(f"---\n{yaml.safe_dump(header, allow_unicode=True, sort_keys=False)}---\n")
     card.text = PAGE_TEXT.format(direction=Run(run).direction or "Translations", repo_id=repo_id)
     card.save(folder / CARD)
-    return rows
 
 
 def stage_server(repo_id: str, folder: Path, requirements: list[str]) -> None:

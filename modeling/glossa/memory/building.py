@@ -12,10 +12,10 @@ from typing import Any
 
 from ..data.cleaning.corrections import NEEDED, read_corrections
 from ..data.intake.columns import CONTINUED, HEADER, Columns, set_aside
+from ..data.intake.manifest import MANIFEST, read_manifest
 from ..data.intake.readers import read_rows
 from ..data.languages import same_language
 from ..data.paths import ending
-from ..data.prepared import MANIFEST, Entry
 from ..errors import GlossaError
 from ..jobs.records import alone, stamp_file
 from ..sentences_glossa import split_text
@@ -48,10 +48,7 @@ def files_of(path: Path, languages: tuple[str, str] | None = None) -> list[Path]
 
 
 def _prepared_files(path: Path, languages: tuple[str, str] | None) -> list[Path]:
-    try:
-        entries = [Entry(**entry) for entry in json.loads((path / MANIFEST).read_text(encoding="utf-8"))["sources"]]
-    except (ValueError, KeyError, TypeError) as error:
-        raise GlossaError(f"{path / MANIFEST} is damaged. Run glossa prepare again.") from error
+    entries = read_manifest(path)["sources"]
     pairs = [(entry.source_language, entry.target_language) for entry in entries]
     chosen = [languages is None or all(map(same_language, pair, languages)) for pair in pairs]
     found = [path / name for entry, own in zip(entries, chosen, strict=True) if own for name in entry.files]

@@ -11,9 +11,9 @@ from transformers import SchedulerType, Trainer, get_scheduler
 from transformers.integrations import get_reporting_integration_callbacks
 from transformers.training_args import OptimizerNames
 
-from ..data.encoding.vocabulary import target_vocabulary
 from ..data.mixture import target_languages
 from ..data.streaming.streams import REFUSED, is_stream
+from ..data.tokens import target_vocabulary
 from ..errors import GlossaError, require
 from ..evaluation.metrics import bleu_tokenizer
 from ..hub.push import check_account

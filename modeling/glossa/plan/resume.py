@@ -137,7 +137,7 @@ def check_settings(run: RunFolder, settings: Settings) -> dict[str, Any]:
 
     Raises `GlossaError`, with each difference, if the run had other settings that must stay.
     """
-    saved, current = run.recipe, settings.recipe()
+    saved, current = gathered(run.recipe), settings.recipe()
     if not saved:
         logger.warning("%s has no recipe to compare the settings with.", run.path)
         return saved

@@ -13,10 +13,10 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_SEQ_TO_SEQ_CAUSAL_L
 from ..data.arguments import DataArguments, TokenizerArguments
 from ..data.encoding.corruption import special_tokens
 from ..data.encoding.extension import extended, parts_of
-from ..data.encoding.vocabulary import target_vocabulary
 from ..data.languages import find_language
 from ..data.mixture import sources_of, target_languages
 from ..data.prepared import tokens_of
+from ..data.tokens import target_vocabulary
 from ..errors import GlossaError
 from ..inference.families import FamilyTokenizer
 from ..inference.languages import Languages

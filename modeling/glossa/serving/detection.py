@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from ..data.cleaning.plausibility import identifier
+from ..data.identification import identifier
 from ..data.languages import language_code
 from ..facts_glossa import TextFacts
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from ..data.encoding.vocabulary import readable_tokens, target_vocabulary
+from ..data.tokens import readable_tokens, target_vocabulary
 from ..errors import GlossaError
 from ..evaluation.attention import maps_of, word_numbers
 from ..inference.languages import Languages

@@ -29,10 +29,11 @@ from ..data.cleaning.report import DataReport
 from ..data.encoding.augmented import CHUNK, AugmentedRows
 from ..data.encoding.corruption import special_tokens
 from ..data.encoding.encoding import IDS, LENGTHS, by_length
-from ..data.encoding.vocabulary import has_marks, target_vocabulary, train_tokenizer, train_tokenizer_pair
+from ..data.encoding.vocabulary import has_marks, train_tokenizer, train_tokenizer_pair
 from ..data.mixture import sources_of, target_languages
 from ..data.pairs import by_language, group_references, prepare_pairs
 from ..data.streaming.streams import Stream
+from ..data.tokens import target_vocabulary
 from ..errors import GlossaError
 from ..evaluation.metrics import bleu_tokenizer
 from ..evaluation.samples import print_samples, spread

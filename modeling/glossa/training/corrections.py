@@ -16,6 +16,7 @@ from datasets import Dataset
 
 from ..data.arguments import DataArguments
 from ..data.cleaning.corrections import read_corrections, refusal
+from ..data.filters import gathered
 from ..data.mixture import SETTINGS
 from ..errors import GlossaError
 from ..evaluation.metrics import bleu_tokenizer, paired_bootstrap
@@ -134,7 +135,7 @@ def prepare(start: str, file: str, output_dir: str) -> tuple[Selection, Path]:
 
 def recipe_of(run: RunFolder, start: str, corrections: Path, count: int) -> dict[str, Any]:
     """The recipe that trains the model of `run` further on corrections and on pairs that it knows."""
-    old, plain = run.recipe, DataArguments()
+    old, plain = gathered(run.recipe), DataArguments()
     names = [entry.name for entry in fields(DataArguments) if entry.name not in LEFT]
     given = {name: old[name] for name in names if name in old and old[name] != getattr(plain, name)}
     before = given.pop("sources", None)

@@ -22,6 +22,7 @@ from ..data.cleaning.statistics import (
 )
 from ..data.encoding.encoding import tokenize_pairs
 from ..data.encoding.links import LinkCollator
+from ..data.matching import with_matches
 from ..data.mixture import common_source, target_languages
 from ..data.pairs import fingerprints, load_pairs, prepare_pairs
 from ..data.streaming.streams import Stream, is_stream
@@ -29,7 +30,6 @@ from ..data.texts import prepare_texts, tokenize_texts
 from ..errors import GlossaError
 from ..inference.engines.forced import decoder_inputs
 from ..inference.languages import Languages
-from ..memory.matching import with_matches
 from ..plan.arguments import Settings
 from ..run_folder import RunFolder
 from .pretraining import pretraining_collator

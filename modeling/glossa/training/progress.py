@@ -12,7 +12,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase, TrainerCallba
 from transformers.utils.logging import disable_progress_bar
 
 from ..data.encoding.augmented import AugmentedRows
-from ..data.encoding.vocabulary import shown_tokens
+from ..data.tokens import shown_tokens
 from ..spans_glossa import SENTINELS
 
 DIM, GREEN, PLAIN = "\033[2m", "\033[1;32m", "\033[0m"

@@ -11,7 +11,7 @@ from typing import Any
 from transformers import PreTrainedTokenizerBase
 
 from ..batches_glossa import position_limits
-from ..data.encoding.vocabulary import target_vocabulary
+from ..data.tokens import target_vocabulary
 from ..errors import GlossaError
 from ..export.decoding import not_supported
 from ..export.families import KEPT

@@ -7,7 +7,8 @@ from small_corpus import pairs_of
 
 from glossa.data.arguments import DataArguments
 from glossa.data.cleaning.cleaning import clean
-from glossa.data.intake.sources import FEATURES, load_source
+from glossa.data.intake.rows import FEATURES
+from glossa.data.sources import load_source
 from glossa.errors import GlossaError
 from glossa.sentences_glossa import clean_text
 

@@ -10,8 +10,8 @@ from reading import written
 from glossa.data.arguments import DataArguments
 from glossa.data.cleaning import filters
 from glossa.data.cleaning.cleaning import clean
-from glossa.data.cleaning.plausibility import identifier, identify
-from glossa.data.intake.sources import load_source
+from glossa.data.identification import identifier, identify
+from glossa.data.sources import load_source
 from glossa.errors import GlossaError
 
 

@@ -12,7 +12,7 @@ from glossa.data.encoding.augmented import AugmentedRows
 from glossa.data.encoding.encoding import tokenize_pairs
 from glossa.data.encoding.matches import behind, differing_words
 from glossa.data.encoding.vocabulary import train_tokenizer
-from glossa.memory.matching import with_matches
+from glossa.data.matching import with_matches
 from glossa.spans_glossa import MARK, MEMORY
 
 SOURCES = [f"Open the {color} box number {number}." for number in range(10) for color in ("red", "blue", "gray")]

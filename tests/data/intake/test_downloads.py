@@ -127,7 +127,7 @@ def test_a_corpus_of_opus_is_found_whatever_the_direction(site):
         arguments = DataArguments(
             sources=[{"data_path": "opus:Books/v1"}], source_language=source, target_language=target
         )
-        (path,) = local_paths(arguments.sources[0]["data_path"], arguments)
+        (path,) = local_paths(arguments.sources[0]["data_path"], arguments.languages)
         assert path.endswith("de-en.txt.zip")
         rows = load_pairs(DataArguments(data_path=["opus:Books/v1"], source_language=source, target_language=target))
         assert rows.to_list() == [dict(zip(("source", "target"), pair, strict=True))]
@@ -343,7 +343,7 @@ def test_what_cannot_be_downloaded_is_named(site):
 
 def test_a_wrong_name_of_opus_is_refused():
     with pytest.raises(GlossaError, match="'opus:Books' is no corpus of OPUS"):
-        local_paths(["opus:Books"], DataArguments())
+        local_paths(["opus:Books"], ("en", "fr"))
 
 
 def test_an_archive_of_anki_is_downloaded_from_its_publisher_once(site):

@@ -14,7 +14,7 @@ from glossa.data.arguments import DataArguments
 from glossa.data.intake import formats
 from glossa.data.intake.files import MAX_LINE
 from glossa.data.intake.readers import Columns
-from glossa.data.intake.sources import load_source
+from glossa.data.sources import load_source
 from glossa.errors import GlossaError
 
 # JSON arrays

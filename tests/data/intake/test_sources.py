@@ -8,8 +8,8 @@ import pytest
 from small_corpus import pairs_of
 
 from glossa.data.arguments import DataArguments
-from glossa.data.intake import anki, sources
-from glossa.data.intake.sources import load_source
+from glossa.data.intake import anki, hub, rows
+from glossa.data.sources import load_source
 from glossa.errors import GlossaError
 
 ANKI = Path(__file__).parents[4] / "shared/data/anki/fra-eng.zip"
@@ -22,9 +22,9 @@ def files(path, **settings):
 def hub_folder(folder, **splits):
     """A data set folder with a `translation` feature, like those on the Hub."""
     features = datasets.Features({"translation": datasets.Translation(["en", "fr"])})
-    for split, rows in splits.items():
-        rows = [{"translation": {"en": english, "fr": french}} for english, french in rows]
-        datasets.Dataset.from_list(rows, features=features).to_parquet(folder / f"{split}.parquet")
+    for split, pairs in splits.items():
+        content = [{"translation": {"en": english, "fr": french}} for english, french in pairs]
+        datasets.Dataset.from_list(content, features=features).to_parquet(folder / f"{split}.parquet")
     return str(folder)
 
 
@@ -50,8 +50,8 @@ def test_an_unchanged_file_is_read_once_a_changed_one_again(tmp_path, monkeypatc
     path = tmp_path / "a.tsv"
     path.write_text("Go\tVa\n")
     reads = []
-    read_rows = sources.read_rows
-    monkeypatch.setattr(sources, "read_rows", lambda *given: reads.append(given) or read_rows(*given))
+    read_rows = rows.read_rows
+    monkeypatch.setattr(rows, "read_rows", lambda *given: reads.append(given) or read_rows(*given))
     first, second = load_source(files(path)), load_source(files(path))
     assert len(reads) == 1 and pairs_of(second["train"]) == [("Go", "Va")]
     assert first["train"]._fingerprint == second["train"]._fingerprint
@@ -117,8 +117,8 @@ def test_translation_feature_and_predefined_splits(tmp_path, streaming):
 def test_a_stream_reads_no_more_than_the_limit_and_only_once(tmp_path, monkeypatch):
     folder = hub_folder(tmp_path, train=[(f"e{number}", f"f{number}") for number in range(50)])
     taken = []
-    pair_of = sources.pair_of
-    monkeypatch.setattr(sources, "pair_of", lambda record, *keys: taken.append(record) or pair_of(record, *keys))
+    pair_of = hub.pair_of
+    monkeypatch.setattr(hub, "pair_of", lambda record, *keys: taken.append(record) or pair_of(record, *keys))
     for _ in range(2):
         dataset = load_source(DataArguments(dataset=folder, streaming=True, max_train_samples=3))
         assert pairs_of(dataset["train"]) == [("e0", "f0"), ("e1", "f1"), ("e2", "f2")]
@@ -152,7 +152,7 @@ def test_data_set_without_train_or_that_cannot_be_loaded(tmp_path, monkeypatch):
     def unreachable(*_):
         raise ConnectionError("Couldn't reach the Hub")
 
-    monkeypatch.setattr(sources, "load_dataset_builder", unreachable)
+    monkeypatch.setattr(hub, "load_dataset_builder", unreachable)
     with pytest.raises(GlossaError, match=r"wmt/wmt14 .de-en. could not be loaded: Couldn't reach.*use local files"):
         load_source(DataArguments(dataset="wmt/wmt14", dataset_config="de-en"))
 

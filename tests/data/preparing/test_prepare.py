@@ -11,7 +11,7 @@ from small_corpus import content, corpus, here, write
 
 from glossa.data.arguments import DataArguments
 from glossa.data.encoding.vocabulary import train_tokenizer
-from glossa.data.intake import sources
+from glossa.data.intake import rows
 from glossa.data.pairs import prepare_pairs
 from glossa.data.preparing import blocks, duplicates, writing
 from glossa.data.preparing.prepare import prepare
@@ -175,7 +175,7 @@ def test_files_are_read_in_parts(tmp_path, small, monkeypatch):
     arguments = DataArguments(data_path=paths, filters={"near_duplicates": True})
     prepare(arguments, tmp_path / "together", here, tmp_path / "parts1")
     assert not (tmp_path / "parts1" / "reading").exists()
-    monkeypatch.setattr(sources, "PART", 1)
+    monkeypatch.setattr("glossa.data.intake.rows.PART", 1)
     counts = []
 
     def counted(load, items):
@@ -193,12 +193,12 @@ def test_files_are_read_in_parts(tmp_path, small, monkeypatch):
 
 
 def test_parts_have_about_one_size(tmp_path, monkeypatch):
-    monkeypatch.setattr(sources, "PART", 10)
+    monkeypatch.setattr(rows, "PART", 10)
     groups = []
     for number, size in enumerate((4, 6, 1, 30, 2, 9)):
         (tmp_path / str(number)).write_bytes(b"x" * size)
         groups.append((tmp_path / str(number),))
-    found = [[int(path.name) for (path,) in part] for part in sources.parts_of(tuple(groups))]
+    found = [[int(path.name) for (path,) in part] for part in rows.parts_of(tuple(groups))]
     assert found == [[0, 1], [2], [3], [4], [5]]
 
 

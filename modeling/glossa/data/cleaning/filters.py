@@ -14,8 +14,9 @@ from ...errors import GlossaError
 from ..arguments import DataArguments
 from ..filters import FILTERS
 from ..han_numbers import take_han_numbers
+from ..identification import identifier, identify
 from ..languages import language_code
-from .plausibility import identifier, identify, same_languages
+from .plausibility import same_languages
 from .splitting import normalize_side
 
 logger = logging.getLogger(__name__)

@@ -15,8 +15,9 @@ from ..arguments import DataArguments
 from ..caching import cached_map
 from ..intake.columns import Columns, set_aside
 from ..intake.downloads import local_paths
-from ..intake.sources import columns_of, read_files
+from ..intake.rows import read_files
 from ..paths import file_groups, is_table
+from ..sources import columns_of
 from .drawing import Sentences, draw
 
 logger = logging.getLogger(__name__)
@@ -189,7 +190,7 @@ def excluded_sides(arguments: DataArguments) -> frozenset[int]:
     Files that are no tables are read as lines of text. Raises `GlossaError` if a row cannot be read, since its
     sentence would stay in training.
     """
-    found, entries = set(), local_paths(arguments.filters.get("exclude", []), arguments)
+    found, entries = set(), local_paths(arguments.filters.get("exclude", []), arguments.languages)
     parts = []
     for path in [path for entry in entries for group in file_groups([entry]) for path in group]:
         lines = Columns((), lines=True)

@@ -14,6 +14,7 @@ from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_toke
 
 from ...errors import GlossaError
 from ..arguments import TokenizerArguments
+from ..tokens import target_vocabulary
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
@@ -123,23 +124,6 @@ def has_marks(texts: Iterable[str]) -> bool:
     """
     counts = Counter(category(letter)[0] for text in texts for letter in text)
     return counts["M"] > MARKS * counts["L"]
-
-
-def target_vocabulary(tokenizer: "PreTrainedTokenizerBase") -> Tokenizer:
-    """The target tokenizer if vocabularies are separate, else the shared one."""
-    return getattr(tokenizer, "target_tokenizer", tokenizer.backend_tokenizer)
-
-
-def readable_tokens(vocabulary: Tokenizer, ids: list[int]) -> list[str]:
-    """The text of each token, or the name of a special token."""
-    return [vocabulary.decode([i]).strip(" ") or vocabulary.id_to_token(i) or "" for i in ids]
-
-
-def shown_tokens(tokenizer: "PreTrainedTokenizerBase", ids: list[int], target: bool = False) -> list[str]:
-    """The tokens of a source or a target as [`readable_tokens`], or as a slow tokenizer of another family has them."""
-    if not hasattr(tokenizer, "backend_tokenizer"):
-        return list(map(str, tokenizer.convert_ids_to_tokens(ids)))
-    return readable_tokens(target_vocabulary(tokenizer) if target else tokenizer.backend_tokenizer, ids)
 
 
 def vocabulary_files(tokenizer: "PreTrainedTokenizerBase") -> list[str]:

@@ -21,7 +21,6 @@ from huggingface_hub.utils import hf_raise_for_status, http_backoff, http_stream
 from ... import __version__
 from ...errors import GlossaError, http_errors
 from ...jobs.whole_files import write_whole
-from ..arguments import DataArguments
 from ..paths import MASK, OPUS, is_remote, masked
 
 logger = logging.getLogger(__name__)
@@ -35,8 +34,8 @@ MINUTE = timedelta(minutes=1)
 OPUS_SERVER = "https://object.pouta.csc.fi"  # GLOSSA_OPUS_SERVER names a mirror
 
 
-def local_paths(given: Sequence[str], arguments: DataArguments) -> list[str]:
-    """`given` paths, with the files that were downloaded instead of URLs and corpora of OPUS.
+def local_paths(given: Sequence[str], languages: tuple[str, str]) -> list[str]:
+    """`given` paths, with the files that were downloaded instead of URLs and corpora of OPUS in two `languages`.
 
     Raises `GlossaError` if one cannot be downloaded.
     """
@@ -46,7 +45,6 @@ def local_paths(given: Sequence[str], arguments: DataArguments) -> list[str]:
                 f"{path} is the address of a recipe that Glossa wrote, without its password or key. Give the whole "
                 "address, on the command line or in a recipe of your own."
             )
-    languages = (arguments.source_language, arguments.target_language)
     return [str(download(_url(path, languages))) if is_remote(path) else path for path in given]
 
 

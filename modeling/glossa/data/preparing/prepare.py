@@ -39,9 +39,11 @@ from ..cleaning.splitting import check_overlap, hold_out, sample_rows, side_keys
 from ..encoding.encoding import stamp_of
 from ..encoding.prepared_ids import encode_file
 from ..intake.columns import Columns
-from ..intake.sources import Groups, read_part, stamps_of, training_parts
+from ..intake.manifest import MANIFEST, Entry
+from ..intake.rows import Groups, read_part, stamps_of
 from ..mixture import Source, sources_of
-from ..prepared import MANIFEST, TOKENIZER, Entry, add_tokens, write_manifest
+from ..prepared import TOKENIZER, add_tokens, write_manifest
+from ..sources import training_parts
 from .blocks import Block, Corpus, blocks_of, clean_block, load_array
 from .duplicates import Cleaned, find_repeated, parts_of
 from .rejects import Dropped, write_rejects

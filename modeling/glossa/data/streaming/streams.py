@@ -29,11 +29,13 @@ from ..filters import FILTERS, PREFIX
 from ..intake.columns import Row
 from ..intake.downloads import local_paths
 from ..intake.files import DAMAGE
+from ..intake.hub import load_builder
 from ..intake.parquet import opened, parquet_rows
-from ..intake.sources import columns_of, generated_rows, load_builder, load_held_out, load_source, raw_row
+from ..intake.rows import generated_rows, raw_row
 from ..mixture import Source, sources_of, weights
 from ..paths import file_groups
 from ..prepared import tokens_of
+from ..sources import columns_of, load_held_out, load_source
 
 BLOCK_ROWS = 5_000  # at least; neighboring row groups are one request to a server
 WINDOW_ROWS = 20_000  # at least; their tokens are in memory, and a run that continues reads one window again
@@ -176,12 +178,13 @@ def _check(settings: DataArguments) -> None:
 def _files(settings: DataArguments) -> list[str]:
     """The Parquet files with the training rows of a source: paths or URLs."""
     if settings.data_path:
-        groups = file_groups(local_paths(settings.data_path, settings))
+        groups = file_groups(local_paths(settings.data_path, settings.languages))
         files = [str(path.absolute()) for group in groups for path in group]
     elif settings.dataset in ("embedded", "anki"):
         files = []
     else:
-        files = [str(path) for path in (load_builder(settings).config.data_files or {}).get("train", [])]
+        builder = load_builder(settings.dataset, settings.dataset_config)
+        files = [str(path) for path in (builder.config.data_files or {}).get("train", [])]
     others = [path for path in files if not path.lower().endswith(".parquet")]
     if others or not files:
         place = f"{others[0]} is another file" if others else f"data set {settings.dataset} has none"

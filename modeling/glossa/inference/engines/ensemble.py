@@ -10,7 +10,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from transformers.cache_utils import DynamicCache, EncoderDecoderCache
 from transformers.modeling_outputs import BaseModelOutput, Seq2SeqLMOutput
 
-from ...data.encoding.vocabulary import target_vocabulary
+from ...data.tokens import target_vocabulary
 from ...errors import GlossaError
 from ...generation_glossa import CACHE, GlossaGenerationMixin
 from ...modeling_glossa import GlossaForConditionalGeneration, GlossaPreTrainedModel

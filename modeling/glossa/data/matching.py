@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 from datasets import Dataset, DatasetDict, Features, Value
 
-from ..data.caching import cached_map
-from ..data.encoding.matches import MATCH, MATCH_SCORE, USED
-from ..data.pairs import by_language
-from . import index, store, terms
-from .store import Memory
+from ..memory import index, store, terms
+from ..memory.store import Memory
+from .caching import cached_map
+from .encoding.matches import MATCH, MATCH_SCORE, USED
+from .pairs import by_language
 
 
 def with_matches(pairs: DatasetDict) -> DatasetDict:
