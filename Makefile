@@ -1,5 +1,5 @@
 # make quickstart: train, score and try a translator. make test: the whole suite. make fast: the tests that take seconds.
-# make lint: ruff, mypy, codespell. make docs: the documentation site. make compat: oldest and newest transformers.
+# make lint: ruff, mypy, import rules, codespell. make docs: the documentation site. make compat: oldest and newest transformers.
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
@@ -21,6 +21,7 @@ lint: $(VENV)/.installed
 	$(RUN)/ruff check .
 	$(RUN)/ruff format --check .
 	$(RUN)/mypy
+	$(RUN)/lint-imports --no-cache
 	$(RUN)/codespell
 	$(RUN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(RUN)/check-jsonschema --quiet --builtin-schema vendor.dependabot .github/dependabot.yml

@@ -20,11 +20,11 @@ from transformers import (
     set_seed,
 )
 
-from glossa.configuration_glossa import GlossaConfig
-from glossa.data.encoding.batching import TokenBatchSampler
-from glossa.modeling_glossa import GlossaForConditionalGeneration
-from glossa.plan.settings import GlossaTrainingArguments
-from glossa.training.trainer import GlossaTrainer
+from glossa.base.batching import TokenBatchSampler
+from glossa.model.configuration_glossa import GlossaConfig
+from glossa.model.modeling_glossa import GlossaForConditionalGeneration
+from glossa.train.plan.settings import GlossaTrainingArguments
+from glossa.train.trainer import GlossaTrainer
 
 from .sizes import LABEL_SMOOTHING, forward_flops, glossa_config, marian_config
 from .timing import synchronize

@@ -9,11 +9,11 @@ import langcodes
 from datasets import DatasetDict
 from transformers import PreTrainedTokenizerBase
 
-from glossa.data.arguments import DataArguments
-from glossa.data.encoding.encoding import tokenize_pairs
-from glossa.data.encoding.vocabulary import train_tokenizer
-from glossa.data.pairs import prepare_pairs
-from glossa.errors import GlossaError
+from glossa.base.errors import GlossaError
+from glossa.train.data.arguments import DataArguments
+from glossa.train.data.encoding.encoding import tokenize_pairs
+from glossa.train.data.encoding.vocabulary import train_tokenizer
+from glossa.train.data.pairs import prepare_pairs
 
 VOCABULARY, EMBEDDED_VOCABULARY = 8000, 1200
 MULTI30K = {"data_path": "train", "validation_path": "val", "test_path": "test_2016_flickr"}

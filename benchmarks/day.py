@@ -19,15 +19,15 @@ from typing import Any
 
 from rapidfuzz.distance import Levenshtein
 
+from glossa.base.errors import GlossaError
+from glossa.base.metrics import bleu_tokenizer, score
+from glossa.base.pair import Pair
 from glossa.cli.train import learn
-from glossa.data.augmentation.pair import Pair
-from glossa.errors import GlossaError
-from glossa.evaluation.metrics import bleu_tokenizer, score
-from glossa.inference.build import build_translator
-from glossa.inference.engines.engine import Search
-from glossa.inference.texts.recall import Recall
-from glossa.memory.store import Memory, Unit
-from glossa.plan import catalog
+from glossa.train.plan import catalog
+from glossa.translate.build import build_translator
+from glossa.translate.engines.engine import Search
+from glossa.translate.memory.store import Memory, Unit
+from glossa.translate.texts.recall import Recall
 
 from .repair import BEAMS, SALT, read_pairs
 from .reproduce import DOCS, add_result, read_commit, read_results, write_table

@@ -17,10 +17,10 @@ import numpy
 import torch
 from transformers import MarianMTModel, PreTrainedTokenizerBase
 
-from glossa.errors import GlossaError
-from glossa.export.families import export_model
-from glossa.inference.loading import load_model, load_tokenizer
-from glossa.modeling_glossa import GlossaForConditionalGeneration
+from glossa.base.errors import GlossaError
+from glossa.model.modeling_glossa import GlossaForConditionalGeneration
+from glossa.translate.export.families import export_model
+from glossa.translate.loading import load_model, load_tokenizer
 
 from .corpus import Corpus, load_corpus
 from .report import add_common_arguments, finish, prepare

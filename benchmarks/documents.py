@@ -19,13 +19,13 @@ from typing import Any
 
 import numpy
 
-from glossa.documents.formats.opening import Languages, format_of, open_document
-from glossa.documents.job import Work
-from glossa.inference.engines.engine import Engine, Translation
-from glossa.inference.options import Checks
-from glossa.inference.review import Problems
-from glossa.inference.texts.alignment import Pair
-from glossa.inference.translator import Translator
+from glossa.apps.documents.formats.opening import Languages, format_of, open_document
+from glossa.apps.documents.job import Work
+from glossa.translate.engines.engine import Engine, Translation
+from glossa.translate.options import Checks
+from glossa.translate.review import Problems
+from glossa.translate.texts.alignment import Pair
+from glossa.translate.translator import Translator
 
 from .timing import machine
 

@@ -15,15 +15,15 @@ from typing import Any
 
 import torch
 
-from glossa.data.pairs import group_references
-from glossa.evaluation.metrics import score
-from glossa.export.ctranslate2_model import export_ctranslate2
-from glossa.inference.engines.ctranslate2 import CTranslate2Engine, load_engine
-from glossa.inference.engines.engine import Engine, Search, Translation
-from glossa.inference.loading import load_model, load_tokenizer
-from glossa.inference.translator import Translator
-from glossa.jobs.pool import end_with_parent, process_context
-from glossa.run_folder import RunFolder
+from glossa.base.jobs.pool import end_with_parent, process_context
+from glossa.base.metrics import score
+from glossa.base.run_folder import RunFolder
+from glossa.train.data.pairs import group_references
+from glossa.translate.engines.ctranslate2 import CTranslate2Engine, load_engine
+from glossa.translate.engines.engine import Engine, Search, Translation
+from glossa.translate.export.ctranslate2_model import export_ctranslate2
+from glossa.translate.loading import load_model, load_tokenizer
+from glossa.translate.translator import Translator
 
 from .timing import table
 
@@ -59,7 +59,7 @@ class EngineProcess(Engine):
     num_beams = 1
 
     def __init__(self, folder: Path, files: ExitStack, device: str):
-        start = process_context("glossa.training.run")
+        start = process_context("glossa.train.run")
         self.pool = files.enter_context(ProcessPoolExecutor(1, start, _load, (str(folder), device)))
 
     def translate(self, sources: list[list[int]], search: Search) -> list[Translation]:

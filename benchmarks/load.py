@@ -16,10 +16,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from glossa.base.errors import GlossaError
 from glossa.cli.train import main
-from glossa.errors import GlossaError
-from glossa.plan.devices import available_cores
-from glossa.training.trainer import GlossaTrainer
+from glossa.train.plan.devices import available_cores
+from glossa.train.trainer import GlossaTrainer
 
 from .sizes import SIZES
 from .timing import NO_EVALUATION, machine, table

@@ -27,10 +27,10 @@ import numpy
 import psutil
 from rapidfuzz import fuzz, process
 
-from glossa.memory.store import BLOCK, Memory
-from glossa.memory.terms import key_of
-from glossa.memory.units import Unit
-from glossa.sentences_glossa import clean_text
+from glossa.model.sentences_glossa import clean_text
+from glossa.translate.memory.store import BLOCK, Memory
+from glossa.translate.memory.terms import key_of
+from glossa.translate.memory.units import Unit
 
 from .reproduce import DOCS, add_result, read_commit, read_results, write_table
 from .timing import machine, table

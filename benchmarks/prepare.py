@@ -18,8 +18,8 @@ from pathlib import Path
 
 import psutil
 
-from glossa.data.intake.embedded import embedded_corpus
-from glossa.errors import GlossaError
+from glossa.base.errors import GlossaError
+from glossa.readers.embedded import embedded_corpus
 
 from .timing import machine, table
 

@@ -9,8 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from glossa.errors import GlossaError
-from glossa.jobs.pool import end_with_parent, process_context
+from glossa.base.errors import GlossaError
+from glossa.base.jobs.pool import end_with_parent, process_context
 
 ROOT = Path(__file__).parents[1]
 FINISHED = "finished"
@@ -27,7 +27,7 @@ def in_process(function: Callable[..., dict], name: str, options: Mapping[str, A
     Raises:
         GlossaError: when the function raises an error, or the system ends its process.
     """
-    with ProcessPoolExecutor(1, process_context("glossa.training.run"), end_with_parent) as pool:
+    with ProcessPoolExecutor(1, process_context("glossa.train.run"), end_with_parent) as pool:
         try:
             return pool.submit(function, **options).result()
         except Exception as error:

@@ -29,12 +29,12 @@ from transformers import (
     set_seed,
 )
 
-from glossa.data.encoding.encoding import tokenize_pairs
-from glossa.data.pairs import prepare_pairs
-from glossa.evaluation.metrics import bleu_metric
-from glossa.plan.arguments import Settings, parse_settings
-from glossa.plan.catalog import read_recipe
-from glossa.training.building import build_model, build_tokenizer, build_trainer
+from glossa.base.metrics import bleu_metric
+from glossa.train.building import build_model, build_tokenizer, build_trainer
+from glossa.train.data.encoding.encoding import tokenize_pairs
+from glossa.train.data.pairs import prepare_pairs
+from glossa.train.plan.arguments import Settings, parse_settings
+from glossa.train.plan.catalog import read_recipe
 
 from .processes import in_process
 from .reproduce import (

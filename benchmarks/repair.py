@@ -20,17 +20,17 @@ from typing import Any, NamedTuple
 
 from rapidfuzz.distance import Levenshtein
 
-from glossa.data.augmentation.pair import Pair
-from glossa.data.encoding.matches import USED, behind
-from glossa.evaluation.metrics import bleu_tokenizer, paired_bootstrap, score
-from glossa.inference.build import build_translator
-from glossa.inference.engines.engine import Search
-from glossa.inference.loading import load_tokenizer
-from glossa.inference.texts.recall import Recall
-from glossa.memory.store import Match, Memory, Origin
-from glossa.plan.arguments import parse_settings
-from glossa.run_folder import RunFolder
-from glossa.training.run import train
+from glossa.base.matches import USED, behind
+from glossa.base.metrics import bleu_tokenizer, paired_bootstrap, score
+from glossa.base.pair import Pair
+from glossa.base.run_folder import RunFolder
+from glossa.train.plan.arguments import parse_settings
+from glossa.train.run import train
+from glossa.translate.build import build_translator
+from glossa.translate.engines.engine import Search
+from glossa.translate.loading import load_tokenizer
+from glossa.translate.memory.store import Match, Memory, Origin
+from glossa.translate.texts.recall import Recall
 
 from .reproduce import DOCS, add_result, read_commit, read_results, write_table
 from .timing import machine, table

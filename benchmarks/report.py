@@ -8,7 +8,7 @@ from pathlib import Path
 import datasets
 import torch
 
-from glossa.errors import GlossaError
+from glossa.base.errors import GlossaError
 
 from .corpus import data_arguments
 from .sizes import SIZES

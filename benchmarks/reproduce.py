@@ -21,16 +21,16 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from glossa.base.errors import GlossaError
+from glossa.base.run_folder import RunFolder
 from glossa.cli.distill import main as distill
 from glossa.cli.export import main as export
 from glossa.cli.score import main as score
-from glossa.data.intake.anki import CODES
-from glossa.errors import GlossaError
-from glossa.plan import catalog
-from glossa.plan.arguments import parse_settings
-from glossa.plan.catalog import NULL, read_recipe
-from glossa.run_folder import RunFolder
-from glossa.training.run import train
+from glossa.readers.anki import CODES
+from glossa.train.plan import catalog
+from glossa.train.plan.arguments import parse_settings
+from glossa.train.plan.catalog import NULL, read_recipe
+from glossa.train.run import train
 
 from .rows import AS_IT_IS, TABLES, TEACHERS
 from .timing import machine, table

@@ -18,10 +18,10 @@ import aiohttp
 import numpy
 import psutil
 
-from glossa.errors import GlossaError
-from glossa.inference.build import build_translator
-from glossa.inference.options import Checks
-from glossa.run_folder import RunFolder
+from glossa.base.errors import GlossaError
+from glossa.base.run_folder import RunFolder
+from glossa.translate.build import build_translator
+from glossa.translate.options import Checks
 
 from .timing import machine, table
 

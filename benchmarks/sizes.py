@@ -2,7 +2,7 @@
 
 from transformers import MarianConfig, PreTrainedTokenizerBase
 
-from glossa.configuration_glossa import PUBLISHED_2017, GlossaConfig
+from glossa.model.configuration_glossa import PUBLISHED_2017, GlossaConfig
 
 # Width, inner width of the feed-forward, layers of encoder and of decoder, heads.
 SIZES = {"tiny": (128, 256, 4, 4), "small": (256, 1024, 4, 4), "base": (512, 2048, 6, 8), "big": (1024, 4096, 6, 16)}

@@ -18,8 +18,8 @@ from typing import Any
 
 import psutil
 
-from glossa.errors import GlossaError
-from glossa.run_folder import RunFolder
+from glossa.base.errors import GlossaError
+from glossa.base.run_folder import RunFolder
 
 from .timing import NO_EVALUATION, alternate, machine, spread, table
 

@@ -18,16 +18,16 @@ import zipfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from glossa.base.metrics import score
 from glossa.cli.distill import main as distill
 from glossa.cli.export import main as export
-from glossa.data.arguments import DataArguments
-from glossa.data.pairs import group_references, load_pairs
-from glossa.evaluation.metrics import score
-from glossa.inference.build import build_translator
-from glossa.inference.engines.engine import Search
-from glossa.inference.options import Checks
-from glossa.plan.arguments import parse_settings
-from glossa.training.run import train
+from glossa.train.data.arguments import DataArguments
+from glossa.train.data.pairs import group_references, load_pairs
+from glossa.train.plan.arguments import parse_settings
+from glossa.train.run import train
+from glossa.translate.build import build_translator
+from glossa.translate.engines.engine import Search
+from glossa.translate.options import Checks
 
 from .timing import machine, table
 

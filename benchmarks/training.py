@@ -15,9 +15,9 @@ from functools import partial
 import torch
 from torch.distributed.elastic.utils.distributed import get_free_port
 
-from glossa.errors import GlossaError
-from glossa.jobs.pool import process_context
-from glossa.plan.settings import GlossaTrainingArguments
+from glossa.base.errors import GlossaError
+from glossa.base.jobs.pool import process_context
+from glossa.train.plan.settings import GlossaTrainingArguments
 
 from .contenders import NAMES, ContenderBuilder, Work, count_trained
 from .corpus import load_corpus
@@ -86,7 +86,7 @@ class _ContenderProcess:
 
     def __init__(self, name: str, options: dict):
         self.name = name
-        context = process_context("glossa.training.run")
+        context = process_context("glossa.train.run")
         count = shared_processes(options["threads"]) if name == SHARED else 1
         own = options | {"name": NAMES[0] if name == SHARED else name, "threads": options["threads"] // count}
         port = get_free_port()

@@ -22,7 +22,7 @@ from queue import SimpleQueue
 
 import psutil
 
-from glossa.errors import GlossaError
+from glossa.base.errors import GlossaError
 
 from .processes import run_limited
 from .race import MARKS

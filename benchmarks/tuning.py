@@ -22,13 +22,13 @@ import torch
 from datasets import Dataset
 from transformers import DataCollatorForSeq2Seq, Seq2SeqTrainer, Seq2SeqTrainingArguments, set_seed
 
-from glossa.evaluation.scoring import score_translators
-from glossa.inference.engines.engine import Search
-from glossa.inference.loading import load_model, load_tokenizer
-from glossa.inference.translator import Translator
-from glossa.plan.arguments import parse_settings
-from glossa.run_folder import RunFolder
-from glossa.training.run import train
+from glossa.base.run_folder import RunFolder
+from glossa.train.evaluation.scoring import score_translators
+from glossa.train.plan.arguments import parse_settings
+from glossa.train.run import train
+from glossa.translate.engines.engine import Search
+from glossa.translate.loading import load_model, load_tokenizer
+from glossa.translate.translator import Translator
 
 from .reproduce import DOCS, add_result, read_commit, read_results, write_table
 from .timing import machine, table

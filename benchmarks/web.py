@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy
 
-from glossa.hub.space import page_facts
-from glossa.run_folder import RunFolder
-from glossa.web.graphs import PRECISIONS
-from glossa.web.site import export_site
+from glossa.apps.web.graphs import PRECISIONS
+from glossa.apps.web.site import export_site
+from glossa.base.run_folder import RunFolder
+from glossa.train.hub.space import page_facts
 
 from .timing import table
 

@@ -1,5 +1,6 @@
 """What MkDocs generates: the settings reference, the API reference, the notebook, and the pages from the root."""
 
+import ast
 import dataclasses
 import re
 import types
@@ -28,8 +29,8 @@ def on_files(files, config):
 def settings_pages() -> dict[str, str]:
     """Every setting of a run: the most common ones, and a page for each group, read from the dataclasses."""
     from glossa.cli.train import COMMON
-    from glossa.data.arguments import DataArguments
-    from glossa.plan.settings import GROUPS
+    from glossa.train.data.arguments import DataArguments
+    from glossa.train.plan.settings import GROUPS
 
     pages, common = {}, {}
     for group in GROUPS:
@@ -54,7 +55,7 @@ def settings_pages() -> dict[str, str]:
 
 
 def _filters_table() -> str:
-    from glossa.data.filters import FILTERS, PREFIX
+    from glossa.train.data.filters import FILTERS, PREFIX
 
     rows = ["| filter | type | default | drops from training |", "| --- | --- | --- | --- |"]
     for one in FILTERS.values():
@@ -100,18 +101,19 @@ def _cell(text: str) -> str:
 
 
 def api_pages() -> dict[str, str]:
-    """One page of the API reference for the model, one for each room, and one for the modules next to them."""
-    top = sorted(path.stem for path in PACKAGE.glob("*.py") if path.stem != "__init__")
-    pages = {"model": [name for name in top if name.endswith("_glossa")]}
-    for room in sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py")):
-        files = [path for path in (PACKAGE / room).rglob("*.py") if path.stem != "__init__"]
-        modules = [path.relative_to(PACKAGE).with_suffix("").parts for path in files]
-        pages[room] = sorted(map(".".join, modules), key=lambda name: (name.count("."), name))
-    pages["shared"] = [name for name in top if not name.endswith("_glossa")]
-    return {
-        f"api/{page}.md": f"# {page.capitalize()}\n\n" + "\n".join(f"::: glossa.{module}\n" for module in modules)
-        for page, modules in pages.items()
-    }
+    """One page of the API reference for each room, and for each room inside of a room."""
+    pages = {}
+    for path in sorted([*PACKAGE.glob("*/__init__.py"), *PACKAGE.glob("*/*/__init__.py")]):
+        room = path.parent.relative_to(PACKAGE)
+        inside = room.parent != Path()
+        files = path.parent.rglob("*.py") if inside else path.parent.glob("*.py")
+        modules = [".".join(file.relative_to(PACKAGE).with_suffix("").parts) for file in files if file != path]
+        modules = sorted(modules, key=lambda name: (name.count("."), name))
+        entries = "\n".join(f"::: glossa.{module}\n" for module in modules if not module.endswith("__init__"))
+        name = ".".join(room.parts)
+        face = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+        pages[f"api/{name}.md"] = f"# glossa.{name}\n\n{face}\n\n{entries}"
+    return pages
 
 
 def notebook_page() -> tuple[str, dict[str, bytes]]:

@@ -23,7 +23,7 @@
 # %%
 from pathlib import Path
 
-from glossa.data.intake.embedded import embedded_corpus
+from glossa.readers.embedded import embedded_corpus
 
 corpus = embedded_corpus()
 rows = [pair["translation"] for pair in corpus["train"].select(range(8000))]
@@ -79,8 +79,8 @@ output_dir: {folder / "run"}
 # vocabulary, trains, and scores the result on the test pairs.
 
 # %%
-from glossa.plan.arguments import parse_settings
-from glossa.training.run import train
+from glossa.train.plan.arguments import parse_settings
+from glossa.train.run import train
 
 run = Path(train(parse_settings([str(recipe)])))
 sorted(path.name for path in run.iterdir())
@@ -102,9 +102,9 @@ Image.open(run / "curves.png")
 # all 40,000 pairs of this corpus.
 
 # %%
-from glossa.inference.engines.engine import Search
-from glossa.inference.loading import load_model, load_tokenizer
-from glossa.inference.translator import Translator
+from glossa.translate.engines.engine import Search
+from glossa.translate.loading import load_model, load_tokenizer
+from glossa.translate.translator import Translator
 
 translator = Translator(load_model(str(run)), load_tokenizer(str(run)), Search(4))
 sentences = [row["translation"]["en"] for row in corpus["test"].select(range(5))]

@@ -30,7 +30,7 @@ SIZES |= {"encoder_ffn_dim": 48, "decoder_ffn_dim": 48, "max_source_positions": 
 
 
 def architectures() -> dict[str, dict]:
-    from glossa.configuration_glossa import PUBLISHED_2017
+    from glossa.model.configuration_glossa import PUBLISHED_2017
 
     return {
         "default": {},
@@ -47,7 +47,7 @@ def save(folder: Path, settings: dict) -> None:
     import torch
 
     from glossa import GlossaConfig, GlossaForConditionalGeneration
-    from glossa.data.encoding.vocabulary import train_tokenizer
+    from glossa.train.data.encoding.vocabulary import train_tokenizer
 
     torch.manual_seed(0)
     model = GlossaForConditionalGeneration(GlossaConfig(**(SIZES | settings)))

@@ -22,7 +22,7 @@ from glossa import GlossaConfig, GlossaForConditionalGeneration
 gc.set_threshold(100_000, 20, 20)  # as the command does
 
 # Minutes each. Whole files, since their tests share what is slow to set up.
-LONGEST = ("tests/docs/test_blocks.py", "tests/benchmarks/test_gpu.py", "tests/training/test_learning.py",
+LONGEST = ("tests/docs/test_blocks.py", "tests/benchmarks/test_gpu.py", "tests/train/test_learning.py",
            "tests/torture/test_kills.py", "tests/integration/test_folders.py")  # fmt: skip
 
 
@@ -68,7 +68,7 @@ def fork_server():
     give = BaseContext.set_forkserver_preload
 
     def give_more(context, modules):
-        give(context, sorted({*modules, "glossa.training.run"}))
+        give(context, sorted({*modules, "glossa.train.run"}))
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(BaseContext, "set_forkserver_preload", give_more)
@@ -78,7 +78,7 @@ def fork_server():
 @pytest.fixture(autouse=True, scope="session")
 def drawing():
     """Trainings of tests draw no curves, which takes a third of a second each. Its value draws."""
-    from glossa import plots
+    from glossa.base import plots
 
     draw = plots.draw_curves
     with pytest.MonkeyPatch.context() as patch:
@@ -92,7 +92,7 @@ def resampling():
 
     Its value computes them with as many as it is asked for.
     """
-    from glossa.evaluation import scoring
+    from glossa.train.evaluation import scoring
 
     score = scoring.score_both
 
@@ -164,8 +164,8 @@ def tiny_settings(tiny_pairs):
 @pytest.fixture(scope="session")
 def tiny_train(tiny_settings):
     """Trains with the settings of `tiny_settings`; returns the folder of the run."""
-    from glossa.plan.arguments import parse_settings
-    from glossa.training.run import train
+    from glossa.train.plan.arguments import parse_settings
+    from glossa.train.run import train
 
     return lambda output_dir, **changes: train(parse_settings(tiny_settings(output_dir, **changes)))
 
@@ -174,7 +174,7 @@ def tiny_train(tiny_settings):
 def tiny_run(tmp_path_factory, tiny_train, drawing):
     """The folder of a finished, very short run."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("glossa.plots.draw_curves", drawing)
+        patch.setattr("glossa.base.plots.draw_curves", drawing)
         return tiny_train(tmp_path_factory.mktemp("runs") / "tiny", num_beams=2, max_new_tokens=12)
 
 

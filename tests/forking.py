@@ -4,6 +4,6 @@ import json
 
 from glossa.cli import run
 from glossa.cli.processes import fork
-from glossa.plan.catalog import parse
+from glossa.train.plan.catalog import parse
 
 run(lambda argv: [fork(parse(arguments), processes) for arguments, processes in json.loads(argv[0])])

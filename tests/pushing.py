@@ -5,7 +5,7 @@ from pathlib import Path
 
 from huggingface_hub import HfApi
 
-from glossa.hub.push import push
+from glossa.train.hub.push import push
 
 ROOT = Path(__file__).parents[1]
 NAME, TOKEN = "someone/tiny-en-fr", "hf_secretsecretsecret"

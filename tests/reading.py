@@ -2,8 +2,8 @@
 
 import pytest
 
-from glossa.data.intake.readers import Columns, read_rows
-from glossa.errors import GlossaError
+from glossa.base.errors import GlossaError
+from glossa.readers.reading import Columns, read_rows
 
 BY_LANGUAGE = Columns((("en", "fr"), ("source", "target")))
 REVERSE = Columns((("fr", "en"), ("source", "target")))

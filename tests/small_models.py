@@ -5,8 +5,8 @@ from safetensors.torch import load_file
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration
-from glossa.configuration_glossa import PUBLISHED_2017
-from glossa.data.encoding.vocabulary import train_tokenizer
+from glossa.model.configuration_glossa import PUBLISHED_2017
+from glossa.train.data.encoding.vocabulary import train_tokenizer
 
 TINY = {
     "vocab_size": 50,

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from transformers.models.auto import modeling_auto
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration, GlossaModel
-from glossa.configuration_glossa import PUBLISHED_2017
+from glossa.model.configuration_glossa import PUBLISHED_2017
 
 from ...generation.test_utils import GenerationTesterMixin  # type: ignore[import-not-found]
 from ...test_configuration_common import ConfigTester  # type: ignore[import-not-found]

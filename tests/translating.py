@@ -4,14 +4,14 @@ import codecs
 from collections.abc import Callable
 from pathlib import Path
 
-from glossa.documents.formats.opening import Languages, format_of, open_document
-from glossa.documents.places import compose
-from glossa.inference.engines.engine import Engine, Translation
-from glossa.inference.options import Checks
-from glossa.inference.texts.alignment import align_by_form
-from glossa.inference.texts.tags import Tagged
-from glossa.inference.texts.text import Text
-from glossa.inference.translator import Translator
+from glossa.apps.documents.formats.opening import Languages, format_of, open_document
+from glossa.apps.documents.places import compose
+from glossa.translate.engines.engine import Engine, Translation
+from glossa.translate.options import Checks
+from glossa.translate.texts.alignment import align_by_form
+from glossa.translate.texts.tags import Tagged
+from glossa.translate.texts.text import Text
+from glossa.translate.translator import Translator
 
 KNOWN = Languages("en", "fr")
 

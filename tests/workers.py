@@ -17,9 +17,9 @@ from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from glossa.cli import score
 from glossa.cli.train import main
-from glossa.inference.translator import Translator
-from glossa.training.run import train
-from glossa.training.trainer import GlossaTrainer
+from glossa.train.run import train
+from glossa.train.trainer import GlossaTrainer
+from glossa.translate.translator import Translator
 
 assert train  # imported for the processes that are forked
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import torch
 
-from glossa.errors import GlossaError
+from glossa.base.errors import GlossaError
 
 from ..corpus import data_arguments
 from ..processes import FINISHED, run_limited

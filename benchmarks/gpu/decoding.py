@@ -4,7 +4,7 @@ import time
 
 import torch
 
-from glossa.modeling_glossa import GlossaForConditionalGeneration
+from glossa.model.modeling_glossa import GlossaForConditionalGeneration
 
 from ..corpus import load_corpus
 from ..decoding import LENGTH, build_decoders, measure_decoding

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import torch
 
-from glossa import generation_glossa
-from glossa.plan.arguments import parse_settings
-from glossa.run_folder import RunFolder
-from glossa.training.run import train
+from glossa.base.run_folder import RunFolder
+from glossa.model import generation_glossa
+from glossa.train.plan.arguments import parse_settings
+from glossa.train.run import train
 
 from .record import Options, Record, empty
 

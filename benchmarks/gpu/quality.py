@@ -5,8 +5,8 @@ from pathlib import Path
 
 from transformers import set_seed
 
-from glossa.data.arguments import DataArguments
-from glossa.plan.arguments import parse_settings
+from glossa.train.data.arguments import DataArguments
+from glossa.train.plan.arguments import parse_settings
 
 from ..corpus import data_arguments
 from ..race import NEVER, Clock, Watch, build_glossa

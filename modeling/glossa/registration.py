@@ -5,10 +5,10 @@ from importlib.util import find_spec
 
 from transformers import AutoConfig, AutoModel, AutoModelForSeq2SeqLM, AutoTokenizer, pipelines
 
-from .configuration_glossa import GlossaConfig
-from .modeling_glossa import GlossaForConditionalGeneration, GlossaModel
-from .pipeline_glossa import TranslationPipeline
-from .tokenization_glossa import GlossaTokenizer
+from .model.configuration_glossa import GlossaConfig
+from .model.modeling_glossa import GlossaForConditionalGeneration, GlossaModel
+from .model.pipeline_glossa import TranslationPipeline
+from .model.tokenization_glossa import GlossaTokenizer
 
 __all__ = ["GlossaConfig", "GlossaForConditionalGeneration", "GlossaModel", "GlossaTokenizer", "TranslationPipeline"]
 

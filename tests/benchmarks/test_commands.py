@@ -12,7 +12,7 @@ import pytest
 from benchmarks import load
 from benchmarks.__main__ import BENCHMARKS, choose, main
 from benchmarks.load import busy_neighbors
-from glossa.plan.arguments import parse_settings
+from glossa.train.plan.arguments import parse_settings
 
 ROOT = Path(__file__).parents[2]
 

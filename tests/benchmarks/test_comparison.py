@@ -19,10 +19,10 @@ from benchmarks.sizes import forward_flops, marian_config
 from benchmarks.timing import alternate, ratios, spread
 from benchmarks.training import SHARED, shared_processes, together
 from glossa import GlossaConfig, GlossaForConditionalGeneration
-from glossa.configuration_glossa import PUBLISHED_2017
-from glossa.data.encoding.batching import TokenBatchSampler
-from glossa.data.encoding.vocabulary import train_tokenizer
-from glossa.errors import GlossaError
+from glossa.base.batching import TokenBatchSampler
+from glossa.base.errors import GlossaError
+from glossa.model.configuration_glossa import PUBLISHED_2017
+from glossa.train.data.encoding.vocabulary import train_tokenizer
 
 SENTENCES = ["a b c d", "b c", "c d e a b", "e e e", "a", "d c b a e", "b", "c c d"]
 SHAPES = {"vocab_size": 50, "d_model": 16, "encoder_layers": 2, "decoder_layers": 3}

@@ -16,7 +16,7 @@ from benchmarks.gpu import command
 from benchmarks.gpu.record import Record
 from benchmarks.gpu.tests import outcome
 from benchmarks.gpu.training import count_synchronizations
-from glossa.errors import GlossaError
+from glossa.base.errors import GlossaError
 
 
 def arguments(tmp_path, **changes):

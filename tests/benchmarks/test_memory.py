@@ -6,7 +6,7 @@ import json
 from benchmarks import memory as module
 from benchmarks.__main__ import main
 from benchmarks.memory import synthetic
-from glossa.memory.store import Memory
+from glossa.translate.memory.store import Memory
 
 PAIRS = [("the cat is on the mat", "a"), ("the dogs are not on it", "b"), ("a cat", "c")]
 

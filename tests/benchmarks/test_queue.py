@@ -17,7 +17,7 @@ from benchmarks.race import ENTRIES
 from benchmarks.reproduce import read_results, settings_of
 from benchmarks.rows import TABLES
 from benchmarks.trainings import QUEUE, RACE, Training, collect, command, count_jobs
-from glossa.errors import GlossaError
+from glossa.base.errors import GlossaError
 
 
 def arguments(tmp_path, **changes):

@@ -12,8 +12,8 @@ from benchmarks import race as module
 from benchmarks import reproduce
 from benchmarks.__main__ import main
 from benchmarks.race import ENTRIES, Clock, Watch, bleu_in_any_order, race
-from glossa.data.encoding.vocabulary import train_tokenizer
-from glossa.plan.catalog import read_recipe
+from glossa.train.data.encoding.vocabulary import train_tokenizer
+from glossa.train.plan.catalog import read_recipe
 
 
 def test_the_clock_stops_during_evaluations():

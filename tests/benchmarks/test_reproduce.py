@@ -17,10 +17,10 @@ from benchmarks.reproduce import (
     table_lines,
     write_table,
 )
-from glossa.errors import GlossaError
-from glossa.inference import sentences
-from glossa.plan.arguments import parse_settings
-from glossa.run_folder import RunFolder
+from glossa.base.errors import GlossaError
+from glossa.base.run_folder import RunFolder
+from glossa.train.plan.arguments import parse_settings
+from glossa.translate import sentences
 
 SCORES = {
     "bleu": {"score": 27.694, "low": 26.9, "high": 28.44, "signature": "nrefs:1"},

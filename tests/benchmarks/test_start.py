@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from benchmarks.start import GLOSSA, finish, first_step
-from glossa.errors import GlossaError
+from glossa.base.errors import GlossaError
 
 BUSY = "import time\nwhile time.process_time() < 0.4: pass\n"
 LOSS = "print('step 1/9  loss 3.1')\n"

@@ -13,15 +13,15 @@ from pathlib import Path
 import pytest
 from translating import translated
 
+from glossa.apps.documents.formats.opening import format_of
+from glossa.base.errors import GlossaError
 from glossa.cli.inputs import KINDS, check_input, name_document
 from glossa.cli.translate import main
-from glossa.documents.formats.opening import format_of
-from glossa.errors import GlossaError
-from glossa.inference.engines.engine import Search
-from glossa.inference.loading import load_model, load_tokenizer
-from glossa.inference.options import Checks
-from glossa.inference.translator import Translator
-from glossa.pipeline_glossa import TranslationPipeline, fits
+from glossa.model.pipeline_glossa import TranslationPipeline, fits
+from glossa.translate.engines.engine import Search
+from glossa.translate.loading import load_model, load_tokenizer
+from glossa.translate.options import Checks
+from glossa.translate.translator import Translator
 
 GIVEN = Path(__file__).parents[3] / "shared" / "cases"
 MODEL = GIVEN.parent / "models" / "anki-en-fr"

@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 from glossa.cli.train import COMMON
-from glossa.data.filters import FILTERS
-from glossa.plan.settings import GROUPS
+from glossa.train.data.filters import FILTERS
+from glossa.train.plan.settings import GROUPS
 
 ROOT = Path(__file__).parents[2]
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
@@ -94,4 +94,4 @@ def test_the_site_builds_without_a_warning(tmp_path):
     environment = os.environ | {"NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT / "modeling")}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0 and "WARNING" not in done.stderr, done.stderr
-    assert "glossa.inference.translator.Translator" in (tmp_path / "site/api/inference/index.html").read_text()
+    assert "glossa.translate.translator.Translator" in (tmp_path / "site/api/translate/index.html").read_text()

@@ -20,8 +20,8 @@ from blocks import ROOT, SMALL
 from published_models import publish
 from wide_corpus import write_wide_corpus
 
-from glossa.configuration_glossa import PUBLISHED_2017
-from glossa.data.intake.embedded import embedded_corpus
+from glossa.model.configuration_glossa import PUBLISHED_2017
+from glossa.readers.embedded import embedded_corpus
 
 NOUNS = {"Hund": "dog", "Baum": "tree", "Tisch": "table", "Mann": "man", "Vogel": "bird", "Stuhl": "chair"}
 WORDS = {"groß": "big", "klein": "small", "alt": "old", "schön": "beautiful", "grün": "green", "neu": "new"}

@@ -8,9 +8,10 @@ from small_models import ARCHITECTURES, UNEXPORTED
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from glossa import GlossaConfig, GlossaForConditionalGeneration, loss_glossa
-from glossa.layers_glossa import GlossaDropout
-from glossa.loss_glossa import chunked_cross_entropy, smoothed_cross_entropy
+from glossa import GlossaConfig, GlossaForConditionalGeneration
+from glossa.model import loss_glossa
+from glossa.model.layers_glossa import GlossaDropout
+from glossa.model.loss_glossa import chunked_cross_entropy, smoothed_cross_entropy
 
 pytestmark = pytest.mark.gpu
 

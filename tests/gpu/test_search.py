@@ -6,8 +6,8 @@ from transformers import GenerationConfig
 from transformers.generation import StoppingCriteriaList
 from transformers.generation.stopping_criteria import EosTokenCriteria, MaxLengthCriteria
 
-from glossa import generation_glossa
-from glossa.generation_glossa import _BeamSearch, _GreedySearch
+from glossa.model import generation_glossa
+from glossa.model.generation_glossa import _BeamSearch, _GreedySearch
 
 pytestmark = pytest.mark.gpu
 

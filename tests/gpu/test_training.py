@@ -8,8 +8,8 @@ import pytest
 import torch
 from small_models import QUIET, weights
 
-from glossa.run_folder import RunFolder
-from glossa.training.muon import layer_matrices, put_beside
+from glossa.base.run_folder import RunFolder
+from glossa.train.muon import layer_matrices, put_beside
 
 pytestmark = pytest.mark.gpu
 

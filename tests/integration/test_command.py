@@ -13,8 +13,8 @@ import pytest
 from glossa.cli import COMMANDS, run
 from glossa.cli.processes import launch, local_devices
 from glossa.cli.train import COMMON
-from glossa.data.filters import FILTERS
-from glossa.plan import catalog
+from glossa.train.data.filters import FILTERS
+from glossa.train.plan import catalog
 
 WITHOUT_LIBRARIES = """
 import sys
@@ -187,7 +187,7 @@ def test_one_process_for_each_device_with_the_settings_as_they_were_parsed(monke
         runpy.run_module(options.training_script, run_name="__main__")
 
     monkeypatch.setattr("accelerate.commands.launch.launch_command", start)
-    monkeypatch.setattr("glossa.training.run.train", trained.append)
+    monkeypatch.setattr("glossa.train.run.train", trained.append)
     argv = ["quickstart", "--learning_rate", "1e-3", "--filters.length_ratio", "3", "--output_dir", str(tmp_path)]
     given = catalog.parse(argv)
     monkeypatch.setattr(catalog, "parse", None)

@@ -142,7 +142,7 @@ def test_continuing_a_prefix_equals_forward_passes(tiny_model, architecture):
 
 def test_a_text_streamer_yields_the_text(tiny_config):
     from glossa import GlossaForConditionalGeneration
-    from glossa.data.encoding.vocabulary import train_tokenizer
+    from glossa.train.data.encoding.vocabulary import train_tokenizer
 
     tokenizer = train_tokenizer(["the cat sleeps on the mat"] * 3, 262)
     torch.manual_seed(0)

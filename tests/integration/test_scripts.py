@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from small_models import QUIET, command_line
 
+from glossa.base.errors import GlossaError
 from glossa.cli.translate import Problems, find_problems
-from glossa.errors import GlossaError
-from glossa.inference.engines.engine import Search, Translation
-from glossa.inference.loading import load_model, load_tokenizer
-from glossa.inference.translator import Translator
+from glossa.translate.engines.engine import Search, Translation
+from glossa.translate.loading import load_model, load_tokenizer
+from glossa.translate.translator import Translator
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 PAIRS = [f"{word} {other}.\t{other} {word}!" for word in "abcdefghij" for other in "klmnopqrst"]

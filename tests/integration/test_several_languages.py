@@ -15,20 +15,20 @@ from datasets import load_dataset
 from transformers import EvalPrediction
 
 from glossa import GlossaConfig, TranslationPipeline
+from glossa.base.errors import GlossaError
+from glossa.base.run_folder import RunFolder
 from glossa.cli import distill, score, translate
-from glossa.errors import GlossaError
-from glossa.hub.card import build_card
-from glossa.inference.build import load_reranker
-from glossa.inference.corpora.distillation import load_teacher
-from glossa.inference.languages import Languages
-from glossa.inference.loading import load_model, load_tokenizer
-from glossa.inference.options import Checks
-from glossa.inference.translator import Translator
-from glossa.pipeline_glossa import check_task
-from glossa.plan.arguments import parse_settings
-from glossa.run_folder import RunFolder
-from glossa.training.building import _metrics
-from glossa.training.run import train
+from glossa.model.pipeline_glossa import check_task
+from glossa.train.building import _metrics
+from glossa.train.hub.card import build_card
+from glossa.train.plan.arguments import parse_settings
+from glossa.train.run import train
+from glossa.translate.build import load_reranker
+from glossa.translate.corpora.distillation import load_teacher
+from glossa.translate.languages import Languages
+from glossa.translate.loading import load_model, load_tokenizer
+from glossa.translate.options import Checks
+from glossa.translate.translator import Translator
 
 LEXICON = {
     "cat": ("Katze", "chat"), "dog": ("Hund", "chien"), "house": ("Haus", "maison"), "tree": ("Baum", "arbre"),
@@ -230,7 +230,7 @@ def test_distillation_takes_the_language_of_the_pairs(run, tmp_path):
 
 def test_a_server_has_all_directions(run, parts):
     pytest.importorskip("fastapi")
-    from glossa.serving.models import Models, Wishes
+    from glossa.apps.server.models import Models, Wishes
 
     model, tokenizer = parts
     models = Models([str(run)])
@@ -243,8 +243,8 @@ def test_a_server_has_all_directions(run, parts):
 
 def test_ctranslate2_translates_the_same(parts, tmp_path):
     pytest.importorskip("ctranslate2")
-    from glossa.export.ctranslate2_model import export_ctranslate2
-    from glossa.inference.engines.ctranslate2 import load_engine
+    from glossa.translate.engines.ctranslate2 import load_engine
+    from glossa.translate.export.ctranslate2_model import export_ctranslate2
 
     model, tokenizer = parts
     export_ctranslate2(model, tokenizer, tmp_path / "engine")

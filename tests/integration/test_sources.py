@@ -8,14 +8,14 @@ import pytest
 import yaml
 from datasets import load_dataset
 
+from glossa.base.errors import GlossaError
+from glossa.base.run_folder import RunFolder
 from glossa.cli.data import main as data_command
 from glossa.cli.train import check
-from glossa.errors import GlossaError
-from glossa.hub.card import build_card, corpora
-from glossa.plan import catalog
-from glossa.plan.arguments import parse_settings
-from glossa.run_folder import RunFolder
-from glossa.training.run import train
+from glossa.train.hub.card import build_card, corpora
+from glossa.train.plan import catalog
+from glossa.train.plan.arguments import parse_settings
+from glossa.train.run import train
 
 TMX = '<tmx version="1.4"><header/><body>{}</body></tmx>'
 UNIT = '<tu><tuv xml:lang="en"><seg>{}</seg></tuv><tuv xml:lang="fr"><seg>{}</seg></tuv></tu>'

@@ -7,7 +7,7 @@ import torch
 from small_models import ARCHITECTURES, TINY, UNEXPORTED
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration
-from glossa.loss_glossa import alignment_loss
+from glossa.model.loss_glossa import alignment_loss
 
 SOURCES = torch.tensor([[5, 6, 7, 1], [8, 9, 1, 0]])
 LABELS = torch.tensor([[11, 12, 13, 1, -100], [14, 15, 16, 17, 1]])

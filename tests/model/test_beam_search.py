@@ -4,7 +4,7 @@ import pytest
 import torch
 from transformers import GenerationConfig
 
-from glossa.generation_glossa import _BeamSearch
+from glossa.model.generation_glossa import _BeamSearch
 
 PAD, EOS, START = 0, 1, 2
 

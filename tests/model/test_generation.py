@@ -5,8 +5,8 @@ import torch
 from transformers import DynamicCache, EncoderDecoderCache, GenerationConfig, GenerationMixin
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration
-from glossa.generation_glossa import GlossaGenerationMixin
-from glossa.pipeline_glossa import LengthLimit
+from glossa.model.generation_glossa import GlossaGenerationMixin
+from glossa.model.pipeline_glossa import LengthLimit
 
 PAD, EOS, START, UNKNOWN, A, B, C, _ = range(8)
 SOURCE = torch.tensor([[9, 8, 7, 1, 0, 0], [11, 12, 13, 14, 15, 1]])
@@ -263,7 +263,7 @@ def own_and_transformers(model, monkeypatch, **settings):
     for own in (True, False):
         with monkeypatch.context() as patch:
             if not own:
-                patch.setattr("glossa.generation_glossa._is_plain", lambda *args: False)
+                patch.setattr("glossa.model.generation_glossa._is_plain", lambda *args: False)
                 patch.setattr(GlossaGenerationMixin, "_search", lambda *args, **kwargs: pytest.fail("ours"))
             rows.append([])
             found.append(model.generate(MANY, **settings))

@@ -9,7 +9,7 @@ from transformers import DeepseekV2Config
 from transformers.models.deepseek_v2.modeling_deepseek_v2 import DeepseekV2Attention, DeepseekV2RotaryEmbedding
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration
-from glossa.layers_glossa import GlossaAttention, GlossaLatentAttention, sinusoids
+from glossa.model.layers_glossa import GlossaAttention, GlossaLatentAttention, sinusoids
 
 DOCUMENTED = (Path(__file__).parents[2] / "docs" / "model.md").read_text(encoding="utf-8")
 SOURCE = torch.tensor([[9, 8, 7, 1, 0, 0], [11, 12, 13, 14, 15, 1]])

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from glossa.loss_glossa import chunked_cross_entropy, smoothed_cross_entropy
+from glossa.model.loss_glossa import chunked_cross_entropy, smoothed_cross_entropy
 
 SOURCE = torch.tensor([[9, 8, 7, 6, 5, 1], [11, 12, 13, 14, 15, 16], [20, 21, 22, 23, 24, 1]])
 LABELS = torch.tensor([[20, 21, 22, 23, 1], [30, 31, 1, -100, -100], [1, -100, -100, -100, -100]])

@@ -6,8 +6,8 @@ from small_models import same
 from transformers.cache_utils import DynamicCache, EncoderDecoderCache
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration, GlossaModel
-from glossa.layers_glossa import GlossaDropout, rotate, sinusoids
-from glossa.modeling_glossa import shift_tokens_right
+from glossa.model.layers_glossa import GlossaDropout, rotate, sinusoids
+from glossa.model.modeling_glossa import shift_tokens_right
 
 SOURCE = torch.tensor([[9, 8, 7, 6, 5, 1], [11, 12, 13, 14, 15, 16]])
 TARGET = torch.tensor([[2, 20, 21, 22, 23], [2, 30, 31, 32, 33]])

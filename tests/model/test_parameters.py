@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration
-from glossa.configuration_glossa import PUBLISHED_2017
+from glossa.model.configuration_glossa import PUBLISHED_2017
 
 # Vaswani et al. 2017, table 3, "base", with the shared vocabulary of 37,000 tokens.
 PAPER_BASE = PUBLISHED_2017 | {

@@ -6,8 +6,8 @@ from torch import nn
 from transformers import LlamaConfig, MarianConfig, MarianMTModel
 from transformers.models.llama.modeling_llama import LlamaDecoderLayer, LlamaRotaryEmbedding
 
-from glossa.configuration_glossa import PUBLISHED_2017
-from glossa.layers_glossa import sinusoids
+from glossa.model.configuration_glossa import PUBLISHED_2017
+from glossa.model.layers_glossa import sinusoids
 
 SOURCE = torch.tensor([[9, 8, 7, 6, 5, 1], [11, 12, 13, 1, 0, 0]])
 MASK = (SOURCE != 0).long()

@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from glossa.facts_glossa import TextFacts
-from glossa.segments_glossa import Segment, is_copied, join_segments, model_texts, segment_text
-from glossa.spans_glossa import ITEM, MARK, find_spans
+from glossa.model.facts_glossa import TextFacts
+from glossa.model.segments_glossa import Segment, is_copied, join_segments, model_texts, segment_text
+from glossa.model.spans_glossa import ITEM, MARK, find_spans
 
 
 def upper(text):

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from glossa.clauses_glossa import cut_text
-from glossa.sentences_glossa import split_text
+from glossa.model.clauses_glossa import cut_text
+from glossa.model.sentences_glossa import split_text
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 import torch
 from transformers import DynamicCache, EncoderDecoderCache
 
-from glossa.generation_glossa import CACHE
+from glossa.model.generation_glossa import CACHE
 
 SOURCE = torch.tensor([[9, 8, 7, 1, 0, 0], [11, 12, 13, 14, 15, 1]])
 MASK = (SOURCE != 0).long()

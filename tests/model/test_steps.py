@@ -5,9 +5,9 @@ import torch
 from torch import nn
 from transformers.cache_utils import DynamicCache, EncoderDecoderCache
 
-from glossa import generation_glossa
-from glossa.modeling_glossa import GlossaDecoder
-from glossa.steps_glossa import target_steps
+from glossa.model import generation_glossa
+from glossa.model.modeling_glossa import GlossaDecoder
+from glossa.model.steps_glossa import target_steps
 
 MASK = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
 PLAIN = {

@@ -14,8 +14,8 @@ from tokenizers import Tokenizer, models
 from transformers import AutoTokenizer, DataCollatorForSeq2Seq, PreTrainedTokenizerFast
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration, GlossaTokenizer
-from glossa.data.arguments import TokenizerArguments
-from glossa.data.encoding.vocabulary import train_tokenizer, train_tokenizer_pair
+from glossa.train.data.arguments import TokenizerArguments
+from glossa.train.data.encoding.vocabulary import train_tokenizer, train_tokenizer_pair
 
 SOURCES = ["Il vit au Japon.", "Elle vit à Rome, n'est-ce pas ?", "Où est le chat ?"]
 TARGETS = ["He lives in Japan.", "She lives in Rome, doesn't she?", "Where is the cat?"]

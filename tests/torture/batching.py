@@ -5,9 +5,9 @@ import random
 import torch
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration, TranslationPipeline
-from glossa.data.arguments import TokenizerArguments
-from glossa.data.encoding.vocabulary import train_tokenizer, train_tokenizer_pair
-from glossa.sentences_glossa import clean_text
+from glossa.model.sentences_glossa import clean_text
+from glossa.train.data.arguments import TokenizerArguments
+from glossa.train.data.encoding.vocabulary import train_tokenizer, train_tokenizer_pair
 
 POOL = 150  # texts; each is translated alone once for each of the settings
 # Among them words whose NFC form has fewer or more characters.

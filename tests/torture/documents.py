@@ -9,8 +9,8 @@ from pathlib import Path
 
 from translating import KNOWN, rot13, translated
 
-from glossa.documents.formats.opening import UNKNOWN, format_of
-from glossa.errors import GlossaError
+from glossa.apps.documents.formats.opening import UNKNOWN, format_of
+from glossa.base.errors import GlossaError
 from torture.tags import FAULTS
 
 FILES = Path(__file__).parents[1] / "documents" / "files"

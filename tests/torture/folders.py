@@ -19,17 +19,17 @@ import yaml
 from safetensors.torch import load_file
 from small_models import RUN, command_line, write_pairs
 
+from glossa.base.errors import GlossaError
+from glossa.base.plots import draw_curves
+from glossa.base.run_folder import RunFolder
 from glossa.cli.train import check
-from glossa.errors import GlossaError
-from glossa.hub.push import stage
-from glossa.inference.loading import load_model, load_tokenizer
-from glossa.inference.translator import Translator
-from glossa.plan import catalog
-from glossa.plan.arguments import parse_settings
-from glossa.plan.preflight import check_before_data
-from glossa.plots import draw_curves
-from glossa.run_folder import RunFolder
-from glossa.training.run import train
+from glossa.train.hub.push import stage
+from glossa.train.plan import catalog
+from glossa.train.plan.arguments import parse_settings
+from glossa.train.plan.preflight import check_before_data
+from glossa.train.run import train
+from glossa.translate.loading import load_model, load_tokenizer
+from glossa.translate.translator import Translator
 
 SETTINGS = RUN | {"validation_size": 4, "test_size": 4, "save_steps": 2, "eval_steps": 2, "logging_steps": 1}
 SETTINGS |= {"use_cpu": True, "eval_samples": 0, "learning_rate": 1e-3, "dropout": 0.1}

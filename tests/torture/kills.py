@@ -20,9 +20,9 @@ import torch
 from safetensors.torch import load_file
 from small_models import RUN, command_line, write_pairs
 
-from glossa.plan.arguments import parse_settings
-from glossa.run_folder import CHECKPOINT_STATE
-from glossa.training.run import train
+from glossa.base.run_folder import CHECKPOINT_STATE
+from glossa.train.plan.arguments import parse_settings
+from glossa.train.run import train
 
 SETTINGS = RUN | {
     "d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "encoder_ffn_dim": 64, "decoder_ffn_dim": 64,

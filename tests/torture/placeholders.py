@@ -7,8 +7,8 @@ from pathlib import Path
 
 from translating import Given, rot13
 
-from glossa.inference.texts.spans import MOVED
-from glossa.spans_glossa import find_spans
+from glossa.model.spans_glossa import find_spans
+from glossa.translate.texts.spans import MOVED
 from torture.tags import FAULTS, sentences
 
 HELD = Path(__file__).with_suffix(".txt").read_text(encoding="utf-8").splitlines()

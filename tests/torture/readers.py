@@ -13,9 +13,9 @@ from pathlib import Path
 import pyarrow
 import pyarrow.parquet
 
-from glossa.data.intake.readers import Columns, read_rows
-from glossa.data.paths import ending
-from glossa.errors import GlossaError
+from glossa.base.errors import GlossaError
+from glossa.base.paths import ending
+from glossa.readers.reading import Columns, read_rows
 
 WORDS = [
     "Go", "chat", "été", "Straße", "дом", "猫", "\u202f!", "“yes”", "a,b", "x;y", '"', "''", "\u2028",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from translating import Given
 
-from glossa.inference.texts.tags import Part, take_tags
+from glossa.translate.texts.tags import Part, take_tags
 
 FAULTS = 5  # that are shown
 

@@ -19,8 +19,8 @@ from io import TextIOWrapper
 from pathlib import Path
 
 from .. import __version__
-from ..errors import GlossaError
-from ..inference.loading import TRUSTED
+from ..base.errors import GlossaError
+from ..translate.loading import TRUSTED
 
 COMMANDS = {
     "train": "train a translator from sentence pairs",

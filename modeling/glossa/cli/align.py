@@ -14,9 +14,9 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..data.encoding.word_links import MODELS, between_spaces, find_words, link_words, pharaoh
-from ..errors import GlossaError
-from ..jobs.whole_files import write_whole
+from ..base.errors import GlossaError
+from ..base.jobs.whole_files import write_whole
+from ..base.word_links import MODELS, between_spaces, find_words, link_words, pharaoh
 from .options import argument, option, read
 
 
@@ -52,7 +52,7 @@ def main(argv: list[str]) -> None:
 
 def read_pairs(source: Path, target: Path) -> tuple[list[str], list[str]]:
     """The lines of two files. Raises `GlossaError` if one has fewer, or for a line that is not text."""
-    from ..data.intake.readers import read_aligned
+    from ..readers.reading import read_aligned
 
     sources, targets = [], []
     for first, second, line, problem in read_aligned(source, target):

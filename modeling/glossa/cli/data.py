@@ -9,8 +9,8 @@ data.
 import sys
 from pathlib import Path
 
-from ..errors import GlossaError
-from ..plan import catalog
+from ..base.errors import GlossaError
+from ..train.plan import catalog
 from .train import check, print_help, take_option
 
 # In the order of processing: what is read, what is held out, what is dropped.
@@ -36,9 +36,9 @@ def main(argv: list[str]) -> None:
 
 def show(given: catalog.Given, page: str | None) -> None:
     """Prepare the data and print their report; with a `page`, write it to this file as well."""
-    from ..data.cleaning.report_page import report_page
-    from ..data.pairs import prepare_pairs
-    from ..plan.arguments import parse_settings
+    from ..train.data.cleaning.report_page import report_page
+    from ..train.data.pairs import prepare_pairs
+    from ..train.plan.arguments import parse_settings
 
     settings = parse_settings(given)
     if settings.translator.objective != "translation":

@@ -6,7 +6,7 @@ ends it.
 
 import socket
 
-from ..errors import GlossaError
+from ..base.errors import GlossaError
 from . import new_parser, serve
 
 PORTS = range(7860, 7960)

@@ -23,19 +23,19 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..data.paths import file_groups, is_remote, is_table
-from ..errors import GlossaError
-from ..inference.engines.engine import ENGINES
-from ..inference.languages import Languages
-from ..inference.loading import check_name
+from ..base.errors import GlossaError
+from ..base.paths import file_groups, is_remote, is_table
+from ..translate.engines.engine import ENGINES
+from ..translate.languages import Languages
+from ..translate.loading import check_name
 from .options import argument, flag, option, read
 from .places import place_of, ray_option
 
 if TYPE_CHECKING:
     from datasets import DatasetDict
 
-    from ..jobs.stage import Work
-    from ..run_folder import RunFolder
+    from ..base.jobs.stage import Work
+    from ..base.run_folder import RunFolder
 
 COLUMNS = ("source_column", "target_column")
 OF_MODELS = ("engine", "ensemble", "num_beams", "num_return_sequences", "sample", "closest", "batch_tokens")
@@ -94,9 +94,9 @@ def make_pairs(arguments: DistillOptions) -> tuple[str, str]:
         check_name(name)
     check(arguments)
 
-    from ..inference.corpora.distillation import Job, chunks_of
-    from ..inference.engines.stamps import stamp_models
-    from ..jobs.records import refuse_existing, stamp_texts
+    from ..base.jobs.records import refuse_existing, stamp_texts
+    from ..translate.corpora.distillation import Job, chunks_of
+    from ..translate.engines.stamps import stamp_models
 
     refuse_existing(Path(arguments.output))
     rows, languages = load_rows(arguments)
@@ -162,7 +162,7 @@ def settings(arguments: DistillOptions) -> dict:
 
 def find_run(arguments: DistillOptions) -> str | None:
     """The run whose training pairs are translated: in --data_path, or the first teacher. None for files and texts."""
-    from ..run_folder import RunFolder
+    from ..base.run_folder import RunFolder
 
     if arguments.data_path:
         first, *others = arguments.data_path
@@ -172,11 +172,11 @@ def find_run(arguments: DistillOptions) -> str | None:
 
 def load_rows(arguments: DistillOptions) -> tuple[Rows, tuple[str, str]]:
     """The rows to translate, and their languages."""
-    from ..data.arguments import CHECKS, DataArguments
-    from ..data.languages import settled_code
-    from ..data.pairs import load_pairs, prepare_pairs
-    from ..data.streaming.streams import is_stream
-    from ..run_folder import RunFolder
+    from ..base.languages import settled_code
+    from ..base.run_folder import RunFolder
+    from ..train.data.arguments import CHECKS, DataArguments
+    from ..train.data.pairs import load_pairs, prepare_pairs
+    from ..train.data.streaming.streams import is_stream
 
     run = find_run(arguments)
     first = run or next(iter(arguments.teachers), None)
@@ -189,7 +189,7 @@ def load_rows(arguments: DistillOptions) -> tuple[Rows, tuple[str, str]]:
         )
     common: dict = {"dataset": "files", "source_language": source, "target_language": target, "trust_data": CHECKS}
     if arguments.text:
-        from ..data.texts import prepare_texts
+        from ..train.data.texts import prepare_texts
 
         column = arguments.text_column
         data: dict = {"data_path": arguments.text, "source_column": column, "target_column": column}
@@ -224,7 +224,7 @@ def check_record(run: "RunFolder", prepared: "DatasetDict") -> None:
 
     With other data, other pairs are held out, and pairs of its test set would be translated.
     """
-    from ..data.pairs import fingerprints
+    from ..train.data.pairs import fingerprints
 
     changed = run.changed_data(fingerprints(prepared))
     if changed is None:
@@ -244,7 +244,7 @@ def check_record(run: "RunFolder", prepared: "DatasetDict") -> None:
 
 def groups_of(arguments: DistillOptions, languages: tuple[str, str]) -> list[list[str]]:
     """The models of each teacher. Raises `GlossaError` if one has other languages than the pairs."""
-    from ..inference.corpora.distillation import is_reverse
+    from ..translate.corpora.distillation import is_reverse
 
     if arguments.teacher_command is not None:
         return [[arguments.teacher_command]]
@@ -256,10 +256,10 @@ def groups_of(arguments: DistillOptions, languages: tuple[str, str]) -> list[lis
 
 def settle_engines(arguments: DistillOptions, groups: list[list[str]], languages: tuple[str, str], rows: Rows) -> None:
     """Export the teachers that processes will load, once, and compare their first translations."""
-    from ..inference.build import settle_engine
-    from ..inference.corpora.distillation import is_reverse
-    from ..inference.engines.exported import COMPARED
-    from ..inference.languages import Wanted
+    from ..translate.build import settle_engine
+    from ..translate.corpora.distillation import is_reverse
+    from ..translate.engines.exported import COMPARED
+    from ..translate.languages import Wanted
 
     trained = arguments.teachers and arguments.engine == "auto" and not arguments.sample
     for group in groups if trained else ():
@@ -274,8 +274,8 @@ def settle_engines(arguments: DistillOptions, groups: list[list[str]], languages
 
 def writer(arguments: DistillOptions, groups: list[list[str]], languages: tuple[str, str]) -> "Work":
     """Return the function with which one process of a job writes the pairs of a chunk."""
-    from ..inference.corpora.command import CommandTranslator
-    from ..inference.corpora.distillation import Teacher, chunk_writer, load_teacher
+    from ..translate.corpora.command import CommandTranslator
+    from ..translate.corpora.distillation import Teacher, chunk_writer, load_teacher
 
     if command := arguments.teacher_command:
         teacher = Teacher(command, CommandTranslator(command, arguments.teacher_seconds))
@@ -292,7 +292,7 @@ def held_out(arguments: DistillOptions, languages: tuple[str, str]) -> list[str]
 
     A translation may happen to be a held-out sentence, so pairs with one are excluded from training.
     """
-    from ..run_folder import RunFolder
+    from ..base.run_folder import RunFolder
 
     run = find_run(arguments)
     files = {split: RunFolder(run).held_out_file(split) for split in ("validation", "test")} if run else {}

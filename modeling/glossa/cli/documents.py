@@ -5,17 +5,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from ..documents.formats.keys import Keys
-from ..documents.formats.opening import Languages
-from ..documents.job import DocumentJob
-from ..errors import GlossaError
-from ..jobs.records import stamp_file
+from ..apps.documents.formats.keys import Keys
+from ..apps.documents.formats.opening import Languages
+from ..apps.documents.job import DocumentJob
+from ..base.errors import GlossaError
+from ..base.jobs.records import stamp_file
 from .translate_options import TranslateOptions
 
 if TYPE_CHECKING:
-    from ..documents.glossary import Glossary
-    from ..inference.texts.recall import Recall
-    from ..inference.translator import Translator
+    from ..apps.documents.glossary import Glossary
+    from ..translate.texts.recall import Recall
+    from ..translate.translator import Translator
 
 # Options of lines that documents do not have, and what to do.
 LINES_ONLY = {
@@ -61,7 +61,7 @@ def settings_of(arguments: TranslateOptions, ignored: Collection[str]) -> dict[s
     if arguments.glossary:
         settings["glossary"] = stamp_file(Path(arguments.glossary))
     if settings.get("memory"):
-        from ..memory.building import stamp_of
+        from ..translate.memory.building import stamp_of
 
         settings["memory"] = stamp_of(Path(settings["memory"]))
     return settings
@@ -71,7 +71,7 @@ def glossary_of(arguments: TranslateOptions) -> "Glossary | None":
     """The glossary that `arguments` of `glossa translate` name, if any."""
     if not arguments.glossary:
         return None
-    from ..documents.glossary import read_glossary
+    from ..apps.documents.glossary import read_glossary
 
     return read_glossary(Path(arguments.glossary), languages_of(arguments), arguments.forbid)
 
@@ -82,8 +82,8 @@ def recall_of(arguments: TranslateOptions) -> "Recall | None":
         if arguments.memory_threshold is not None:
             raise GlossaError("--memory_threshold is for a memory: give --memory FILE.")
         return None
-    from ..data.encoding.matches import USED
-    from ..inference.texts.recall import Recall
+    from ..base.matches import USED
+    from ..translate.texts.recall import Recall
 
     languages = languages_of(arguments)
     return Recall.opened(
@@ -93,8 +93,8 @@ def recall_of(arguments: TranslateOptions) -> "Recall | None":
 
 def languages_of(arguments: TranslateOptions) -> Languages:
     """The languages that `arguments` of `glossa translate` translate from and into, if known."""
-    from ..data.languages import settled_code
-    from ..inference.languages import Languages as Model
+    from ..base.languages import settled_code
+    from ..translate.languages import Languages as Model
 
     known = Model.of(arguments.models[0])
     wanted = settled_code(arguments.target_language) if arguments.target_language else None

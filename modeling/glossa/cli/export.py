@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import GlossaError
-from ..inference.loading import check_name, load_config, load_model, load_tokenizer, read_config
+from ..base.errors import GlossaError
+from ..translate.loading import check_name, load_config, load_model, load_tokenizer, read_config
 from .options import argument, option, read
 
 FAMILIES = ("bart", "marian", "mbart", "pegasus")
@@ -68,23 +68,23 @@ def main(argv: list[str]) -> None:
     model: Any = load_model(arguments.model)
     tokenizer = load_tokenizer(arguments.model)
     if arguments.to == "ctranslate2":
-        from ..export.ctranslate2_model import export_ctranslate2
+        from ..translate.export.ctranslate2_model import export_ctranslate2
 
         export_ctranslate2(model, tokenizer, folder, arguments.quantization)
     elif arguments.to == "argos":
-        from ..export.argos import export_argos
+        from ..translate.export.argos import export_argos
 
         export_argos(model, tokenizer, folder, arguments.quantization)
     elif arguments.to == "onnx":
-        from ..export.onnx_model import export_onnx
+        from ..translate.export.onnx_model import export_onnx
 
         export_onnx(model, tokenizer, folder)
     elif arguments.to == "transformers.js":
-        from ..export.transformers_js import export_transformers_js
+        from ..translate.export.transformers_js import export_transformers_js
 
         export_transformers_js(model, tokenizer, folder)
     else:
-        from ..export.families import export_model, save_tokenizer
+        from ..translate.export.families import export_model, save_tokenizer
 
         export_model(model, arguments.to).save_pretrained(folder)
         save_tokenizer(tokenizer, folder)
@@ -98,7 +98,7 @@ def export_family(arguments: ExportOptions, folder: Path) -> None:
             f"{arguments.model} is no Glossa model, and --to {arguments.to} is for these. Give --to ctranslate2; "
             "optimum exports other families to ONNX."
         )
-    from ..export.other_families import export_family
+    from ..translate.export.other_families import export_family
 
     config, tokenizer = load_config(arguments.model), load_tokenizer(arguments.model)
     export_family(arguments.model, config, tokenizer, folder, arguments.quantization)
@@ -113,8 +113,8 @@ def size_of(path: Path) -> str:
 
 
 def export_page(arguments: ExportOptions, folder: Path) -> None:
-    from ..hub.space import page_facts
-    from ..web.site import export_site
+    from ..apps.web.site import export_site
+    from ..train.hub.space import page_facts
 
     run = Path(arguments.model)
     facts = page_facts(run) if run.is_dir() else {"note": []}

@@ -6,11 +6,11 @@ Documents whose format the room `documents` knows do not come here, unless their
 import re
 from pathlib import Path
 
-from ..data.intake.files import wide_encoding, wrong_encoding
-from ..data.languages import language_code
-from ..documents.formats.opening import ENDINGS as FORMATS
-from ..documents.formats.opening import PACKED, ending_of
-from ..errors import GlossaError
+from ..apps.documents.formats.opening import ENDINGS as FORMATS
+from ..apps.documents.formats.opening import PACKED, ending_of
+from ..base.errors import GlossaError
+from ..base.languages import language_code
+from ..readers.files import wide_encoding, wrong_encoding
 
 START = 4096  # bytes that are looked at
 # Documents by the end of their name; those that `documents` knows have the name of their format.

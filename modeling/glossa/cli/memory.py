@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import GlossaError
+from ..base.errors import GlossaError
 from . import whole
 from .options import argument, option, read
 
@@ -74,16 +74,16 @@ def main(argv: list[str]) -> None:
 
 
 def build(options: BuildOptions) -> None:
-    from ..data.languages import settled_code
-    from ..memory.building import build as build_memory
+    from ..base.languages import settled_code
+    from ..translate.memory.building import build as build_memory
 
     languages = settled_code(options.source_language), settled_code(options.target_language)
     _show(build_memory(options.memory, options.files, *languages))
 
 
 def add(options: AddOptions) -> None:
-    from ..memory.building import add as add_files
-    from ..memory.store import Memory
+    from ..translate.memory.building import add as add_files
+    from ..translate.memory.store import Memory
 
     with Memory.open(options.memory) as memory:
         _show(add_files(memory, options.files))
@@ -100,7 +100,7 @@ def _show(counts) -> None:
 
 
 def search(options: SearchOptions) -> None:
-    from ..memory.store import Memory
+    from ..translate.memory.store import Memory
 
     with Memory.open(options.memory) as memory:
         matches = memory.matches(options.text, options.threshold, options.most)
@@ -113,7 +113,7 @@ def search(options: SearchOptions) -> None:
 
 
 def remove(options: RemoveOptions) -> None:
-    from ..memory.store import Memory
+    from ..translate.memory.store import Memory
 
     with Memory.open(options.memory) as memory:
         memory.remove(options.ids)
@@ -121,7 +121,7 @@ def remove(options: RemoveOptions) -> None:
 
 
 def show(options: ShowOptions) -> None:
-    from ..memory.store import Memory
+    from ..translate.memory.store import Memory
 
     with Memory.open(options.memory) as memory:
         for name, value in memory.facts().items():

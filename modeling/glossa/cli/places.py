@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .options import option
 
 if TYPE_CHECKING:
-    from ..jobs.stage import Place
+    from ..base.jobs.stage import Place
 
 
 def ray_option() -> Any:
@@ -31,15 +31,15 @@ def place_of(
     cluster must see what is `needed`.
     """
     if ray is not None:
-        from ..jobs.cluster import on_ray
+        from ..base.jobs.cluster import on_ray
 
         with on_ray(ray, folder, needed) as found:
             yield found
     elif processes is None:
-        from ..jobs.pool import in_this_process
+        from ..base.jobs.pool import in_this_process
 
         yield in_this_process
     else:
-        from ..jobs.pool import in_processes
+        from ..base.jobs.pool import in_processes
 
         yield partial(in_processes, processes=processes, modules=modules)

@@ -10,9 +10,9 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import GlossaError
-from ..inference.languages import Languages
-from ..inference.loading import check_name, load_model, load_tokenizer
+from ..base.errors import GlossaError
+from ..translate.languages import Languages
+from ..translate.loading import check_name, load_model, load_tokenizer
 from . import new_parser
 from .options import add_options, argument, option
 
@@ -80,8 +80,8 @@ def main(argv: list[str]) -> None:
 
 def plot_attention(arguments: AttentionOptions) -> None:
     check_name(arguments.model)
-    from ..evaluation.attention import align_words, attention_maps
-    from ..plots import draw_all_attention, draw_attention
+    from ..base.plots import draw_all_attention, draw_attention
+    from ..translate.attention import align_words, attention_maps
 
     tokenizer = load_tokenizer(arguments.model)
     Languages.choose(tokenizer, arguments.model, arguments.target_language)
@@ -109,8 +109,8 @@ def choose(name: str, value: int, count: int) -> int:
 
 
 def plot_curves(runs: list[str], file: Path) -> None:
-    from ..plots import draw_curves
-    from ..run_folder import RunFolder
+    from ..base.plots import draw_curves
+    from ..base.run_folder import RunFolder
 
     histories = {run: RunFolder(run).history for run in runs}
     for run, history in histories.items():

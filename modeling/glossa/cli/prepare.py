@@ -18,18 +18,18 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import GlossaError
-from ..inference.loading import check_name
-from ..jobs.pool import cores
-from ..plan import catalog
+from ..base.errors import GlossaError
+from ..base.jobs.pool import cores
+from ..train.plan import catalog
+from ..translate.loading import check_name
 from .options import flag, option, read_known
 from .places import place_of, ray_option
 from .train import check
 
 if TYPE_CHECKING:
-    from ..data.arguments import DataArguments
+    from ..train.data.arguments import DataArguments
 
-MODULES = ("glossa_command", "glossa.data.preparing.prepare")  # that processes import before they start
+MODULES = ("glossa_command", "glossa.train.data.preparing.prepare")  # that processes import before they start
 
 
 @dataclass(frozen=True)
@@ -63,9 +63,9 @@ def main(argv: list[str]) -> None:
 
 def with_back_translations(options: PrepareOptions, data: "DataArguments", folder: Path) -> "DataArguments":
     """The data settings with one more source: the pairs that the teacher makes, which are kept in `folder`."""
-    from ..data.paths import is_remote
-    from ..inference.engines.stamps import stamp_models
-    from ..jobs.records import stamp, stamp_file
+    from ..base.jobs.records import stamp, stamp_file
+    from ..base.paths import is_remote
+    from ..translate.engines.stamps import stamp_models
     from . import distill
 
     if not options.back_translate or not options.teacher:
@@ -95,7 +95,7 @@ def with_back_translations(options: PrepareOptions, data: "DataArguments", folde
 
 
 def _files(path: str) -> list[Path]:
-    from ..data.paths import file_groups, is_remote
+    from ..base.paths import file_groups, is_remote
 
     return [Path(path)] if is_remote(path) else [file for group in file_groups([path]) for file in group]
 
@@ -108,10 +108,10 @@ def described(data: "DataArguments") -> dict:
 
 def show(options: PrepareOptions, given: catalog.Given) -> None:
     """Prepare the pairs and print their report."""
-    from ..data.preparing.prepare import prepare
-    from ..jobs.records import alone, locked, refuse_existing
-    from ..plan.arguments import parse_settings
-    from ..training.building import learn_vocabulary
+    from ..base.jobs.records import alone, locked, refuse_existing
+    from ..train.building import learn_vocabulary
+    from ..train.data.preparing.prepare import prepare
+    from ..train.plan.arguments import parse_settings
 
     output: Path = options.output
     refuse_existing(output)

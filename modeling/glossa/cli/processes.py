@@ -10,8 +10,8 @@ import time
 from datetime import timedelta
 from pathlib import Path
 
-from ..errors import GlossaError
-from ..plan.catalog import Given
+from ..base.errors import GlossaError
+from ..train.plan.catalog import Given
 from . import run
 
 GRACE = 2.0  # seconds
@@ -28,7 +28,7 @@ def start(given: Given) -> None:
     devices = local_devices()
     if devices > 1:
         return launch(given, devices)
-    from ..plan.processes import choose_processes
+    from ..train.plan.processes import choose_processes
 
     processes = choose_processes(given.values)
     if processes > 1:
@@ -38,8 +38,8 @@ def start(given: Given) -> None:
 
 def train(given: Given) -> None:
     """Train in this process."""
-    from ..plan.arguments import parse_settings
-    from ..training import run as training
+    from ..train import run as training
+    from ..train.plan.arguments import parse_settings
 
     training.train(parse_settings(given))
 
@@ -97,7 +97,7 @@ def fork(given: Given, processes: int) -> None:
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
-    from ..training import run as _  # noqa: F401  # imported once, for all
+    from ..train import run as _  # noqa: F401  # imported once, for all
 
     for name in ("torch.distributed.elastic", "torch.multiprocessing"):  # the processes print their errors
         logging.getLogger(name).setLevel(logging.CRITICAL)
@@ -131,7 +131,7 @@ def _work(given: Given) -> None:
     """What each of the forked processes runs, with errors in one line."""
     import torch
 
-    from ..plan.devices import available_cores
+    from ..train.plan.devices import available_cores
 
     os.setsid()  # or Ctrl-C would reach this process twice, and the second one ends it before it has saved
     end_with_parent()

@@ -51,9 +51,9 @@ def parse(argv: list[str]) -> PushOptions:
 def main(argv: list[str]) -> None:
     arguments = parse(argv)
 
-    from ..hub.push import check, check_account, check_repo_id, preview, push, requirements, stage, tree
-    from ..hub.space import page_facts, stage_page, stage_server
-    from ..web.site import export_site
+    from ..apps.web.site import export_site
+    from ..train.hub.push import check, check_account, check_repo_id, preview, push, requirements, stage, tree
+    from ..train.hub.space import page_facts, stage_page, stage_server
 
     check_repo_id(arguments.repo_id)
     if not (arguments.dry_run or arguments.card_to):
@@ -100,7 +100,7 @@ def main(argv: list[str]) -> None:
 
 
 def copy_card(folder: Path, target: Path) -> None:
-    from ..run_folder import CURVES, METRICS
+    from ..base.run_folder import CURVES, METRICS
 
     target.mkdir(parents=True, exist_ok=True)
     for name in ("README.md", CURVES, METRICS):

@@ -26,10 +26,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import GlossaError
-from ..inference.engines.engine import ENGINES
-from ..inference.languages import Languages, Wanted
-from ..inference.loading import check_name, load_tokenizer
+from ..base.errors import GlossaError
+from ..translate.engines.engine import ENGINES
+from ..translate.languages import Languages, Wanted
+from ..translate.loading import check_name, load_tokenizer
 from . import whole
 from .options import argument, flag, option, read
 from .places import ray_option
@@ -37,8 +37,8 @@ from .places import ray_option
 if TYPE_CHECKING:
     from datasets import Dataset
 
-    from ..inference.texts.recall import Recall
-    from ..jobs.stage import Place
+    from ..base.jobs.stage import Place
+    from ..translate.texts.recall import Recall
 
 logger = logging.getLogger(__name__)
 
@@ -128,11 +128,11 @@ def main(argv: list[str]) -> None:
     resamples = RESAMPLES if arguments.n_bootstrap is None else arguments.n_bootstrap
     arguments = replace(arguments, metrics=arguments.metrics or list(METRICS[:3]), n_bootstrap=resamples)
 
-    from ..evaluation.further_metrics import check_packages
-    from ..evaluation.metrics import bleu_tokenizer
-    from ..evaluation.scoring import files_of
-    from ..inference.sharing import processes
-    from ..run_folder import RunFolder
+    from ..base.metrics import bleu_tokenizer
+    from ..base.run_folder import RunFolder
+    from ..train.evaluation.further_metrics import check_packages
+    from ..train.evaluation.scoring import files_of
+    from ..translate.sharing import processes
 
     first = arguments.models[0]
     recipe = RunFolder(first).recipe
@@ -187,8 +187,8 @@ def cluster(arguments: ScoreOptions, pairs: "Dataset") -> Iterator[tuple[ScoreOp
     if arguments.ray is None:
         yield arguments, None
         return
-    from ..inference.build import settle_engine
-    from ..jobs.cluster import on_ray
+    from ..base.jobs.cluster import on_ray
+    from ..translate.build import settle_engine
 
     groups = [arguments.models, [arguments.baseline]] if arguments.baseline else [arguments.models]
     if (arguments.engine or "auto") == "auto":  # exported, and compared once, before many processes do
@@ -201,7 +201,7 @@ def cluster(arguments: ScoreOptions, pairs: "Dataset") -> Iterator[tuple[ScoreOp
 
 def refuse_for_held_out(arguments: ScoreOptions, languages: dict[str, str | None]) -> None:
     """Raise `GlossaError` for options of --data_path that contradict or do not apply to the run's held-out pairs."""
-    from ..data.languages import settled_code
+    from ..base.languages import settled_code
 
     for name in COLUMNS:
         if getattr(arguments, name):
@@ -219,9 +219,9 @@ def load_files(paths: list[str], settings: dict) -> tuple["Dataset", list[str]]:
     """The pairs of all files, each as often as it occurs, and the name of the file of each pair."""
     from datasets import concatenate_datasets
 
-    from ..data.arguments import DataArguments
-    from ..data.pairs import load_pairs
-    from ..data.paths import distinct_names, file_groups, is_remote
+    from ..base.paths import distinct_names, file_groups, is_remote
+    from ..train.data.arguments import DataArguments
+    from ..train.data.pairs import load_pairs
 
     # Downloads have no file yet.
     groups = [paths] if any(map(is_remote, paths)) else [list(map(str, group)) for group in file_groups(paths)]
@@ -236,7 +236,7 @@ def recall_of(arguments: ScoreOptions) -> "Recall | None":
     """The translation memory of `--memory`, if there is one."""
     if arguments.memory is None:
         return None
-    from ..inference.texts.recall import Recall
+    from ..translate.texts.recall import Recall
 
     own = Languages.of(arguments.models[0])
     languages = arguments.source_language or own.source, arguments.target_language or own.target
@@ -251,10 +251,10 @@ def score(
     place: "Place | None" = None,
 ) -> dict:
     """The results of the models, and of the baseline with its comparison."""
-    from ..evaluation.further_metrics import choose_scores
-    from ..evaluation.metrics import paired_bootstrap
-    from ..evaluation.scoring import score_translators
-    from ..inference.build import ways_to_search
+    from ..base.metrics import paired_bootstrap
+    from ..train.evaluation.further_metrics import choose_scores
+    from ..train.evaluation.scoring import score_translators
+    from ..translate.build import ways_to_search
 
     options = (arguments.wanted, arguments.num_beams, arguments.length_penalty)
     common_options: dict = {"batch_tokens": arguments.batch_tokens, "engine": arguments.engine or "auto"}
@@ -282,9 +282,9 @@ def score_robustness(
     arguments: ScoreOptions, pairs: "Dataset", tokenize: str, language: str | None, place: "Place | None" = None
 ) -> dict:
     """Measure robustness with one number of beams; returns the rows of [`measure_robustness`]."""
-    from ..evaluation.robustness import measure_robustness
-    from ..evaluation.scoring import decoding_name
-    from ..inference.build import ways_to_search
+    from ..train.evaluation.robustness import measure_robustness
+    from ..train.evaluation.scoring import decoding_name
+    from ..translate.build import ways_to_search
 
     beams = (arguments.num_beams or [1])[:1]
     (translator,) = ways_to_search(
@@ -303,9 +303,9 @@ def score_robustness(
 
 def show_robustness(report: dict, arguments: ScoreOptions) -> None:
     """Print the table, and keep it in the run if it is of its own test pairs."""
-    from ..evaluation.robustness import robustness_cells
-    from ..evaluation.scoring import aligned
-    from ..run_folder import RunFolder
+    from ..base.run_folder import RunFolder
+    from ..train.evaluation.robustness import robustness_cells
+    from ..train.evaluation.scoring import aligned
 
     header, cells = robustness_cells(report["rows"])
     print("\n".join(aligned([header, *cells])))
@@ -334,7 +334,7 @@ def common(baseline: dict, result: dict) -> tuple[list[str], list[str], list[lis
 
 def show(report: dict, comet: bool) -> None:
     """Print the scores, and add COMET scores."""
-    from ..evaluation.scoring import comparison_table, score_table
+    from ..train.evaluation.scoring import comparison_table, score_table
 
     print(score_table(report["results"]))
     if comet:
@@ -345,7 +345,7 @@ def show(report: dict, comet: bool) -> None:
 
 def add_comet(results: dict) -> None:
     """Print the COMET score of each way of decoding and add it to its entry."""
-    from ..evaluation.comet import COMMAND, HOW_TO_INSTALL, MODEL, comet_score, find_command
+    from ..train.evaluation.comet import COMMAND, HOW_TO_INSTALL, MODEL, comet_score, find_command
 
     command = find_command()
     if command is None:
@@ -363,8 +363,8 @@ def add_comet(results: dict) -> None:
 
 def force_references(arguments: ScoreOptions, pairs: "Dataset") -> dict:
     """The log-probability of the target of each of `pairs`, and the perplexity of all."""
-    from ..inference.engines.ensemble import load_models
-    from ..inference.engines.forced import force, perplexity
+    from ..translate.engines.ensemble import load_models
+    from ..translate.engines.forced import force, perplexity
 
     model, tokenizer = load_models(arguments.models, Languages.of(arguments.models[0]).asked(arguments.wanted))
     texts = pairs["source"][:], pairs["target"][:]

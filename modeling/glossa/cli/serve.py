@@ -17,8 +17,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import GlossaError
-from ..inference.engines.engine import ENGINES
+from ..base.errors import GlossaError
+from ..translate.engines.engine import ENGINES
 from . import whole
 from .options import argument, flag, option, read
 
@@ -141,8 +141,8 @@ def run(serving, service, arguments: ServeOptions) -> None:
 def import_serving():
     """The modules of the server. Raises `GlossaError` without the packages that it needs."""
     try:
-        from .. import serving
-        from ..serving import app, corrections, keys, limits, memories, models, refusals, service  # noqa: F401
+        from ..apps import server as serving
+        from ..apps.server import app, corrections, keys, limits, memories, models, refusals, service  # noqa: F401
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] not in ("fastapi", "starlette", "uvicorn", "prometheus_client"):
             raise

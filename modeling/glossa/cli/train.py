@@ -17,14 +17,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from ..data.arguments import DataArguments, TokenizerArguments
-from ..data.filters import FILTERS, PREFIX
-from ..data.mixture import sources_of
-from ..data.paths import file_groups, is_remote
-from ..errors import GlossaError
-from ..inference.loading import check_name
-from ..plan import catalog
-from ..run_folder import RunFolder
+from ..base.errors import GlossaError
+from ..base.paths import file_groups, is_remote
+from ..base.run_folder import RunFolder
+from ..train.data.arguments import DataArguments, TokenizerArguments
+from ..train.data.filters import FILTERS, PREFIX
+from ..train.data.mixture import sources_of
+from ..train.plan import catalog
+from ..translate.loading import check_name
 from . import processes
 
 # In the order in which a newcomer needs them.
@@ -57,8 +57,8 @@ def main(argv: list[str]) -> None:
     with given.placed():
         check(given)
         if form is not None:
-            from ..plan.arguments import parse_settings
-            from ..plan.explain import explain
+            from ..train.plan.arguments import parse_settings
+            from ..train.plan.explain import explain
 
             return print(explain(parse_settings(given), form))
         processes.start(given)
@@ -96,7 +96,7 @@ def learn(argv: list[str], given: catalog.Given, file: str, form: str | None) ->
             f"A run that learns corrections is resumed by its recipe: glossa train {output_dir}/corrections.yaml "
             f"--output_dir {output_dir} --resume_from_checkpoint true"
         )
-    from ..training.corrections import compare, prepare
+    from ..train.corrections import compare, prepare
 
     selection, recipe = prepare(start, file, output_dir)
     print(selection, flush=True)

@@ -44,12 +44,12 @@ from itertools import combinations, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from ..data.encoding.word_links import pharaoh
-from ..documents.formats.opening import format_of
-from ..errors import GlossaError
-from ..inference.loading import check_name
-from ..inference.review import Problems, find_problems
-from ..inference.search.terms import count
+from ..apps.documents.formats.opening import format_of
+from ..base.errors import GlossaError
+from ..base.word_links import pharaoh
+from ..translate.loading import check_name
+from ..translate.review import Problems, find_problems
+from ..translate.search.terms import count
 from . import INTERRUPTED
 from .inputs import START, check_input
 from .options import read
@@ -57,14 +57,14 @@ from .places import place_of
 from .translate_options import TranslateOptions
 
 if TYPE_CHECKING:
-    from ..inference.corpora.shards import Translate
-    from ..inference.engines.engine import Translation
-    from ..inference.translator import Translator
+    from ..translate.corpora.shards import Translate
+    from ..translate.engines.engine import Translation
+    from ..translate.translator import Translator
 
 logger = logging.getLogger(__name__)
 
 # For processes that translate with CTranslate2; the first keeps `glossa` from importing torch.
-WITHOUT_TORCH = ("glossa_command", "glossa.inference.engines.ctranslate2")
+WITHOUT_TORCH = ("glossa_command", "glossa.translate.engines.ctranslate2")
 CHUNK = 4096  # lines that are read and translated together, unless they are typed
 UNDECODABLE = "surrogateescape"  # bytes that are not UTF-8 come out as they came in
 
@@ -197,9 +197,9 @@ def translate_lines(arguments: TranslateOptions) -> None:
 
 def translate_file(arguments: TranslateOptions) -> None:
     """Translate a file in shards, in several processes."""
-    from ..inference.build import engine_for, settle_engine
-    from ..inference.corpora.shards import ShardJob
-    from ..inference.engines.exported import COMPARED
+    from ..translate.build import engine_for, settle_engine
+    from ..translate.corpora.shards import ShardJob
+    from ..translate.engines.exported import COMPARED
     from .documents import glossary_of, recall_of, settings_of
 
     if not arguments.input or not arguments.output:
@@ -233,9 +233,9 @@ def translate_file(arguments: TranslateOptions) -> None:
 
 
 def build(arguments: TranslateOptions) -> "Translator":
-    from ..inference.build import build_translator
-    from ..inference.engines.engine import Search
-    from ..inference.options import Checks, Execution
+    from ..translate.build import build_translator
+    from ..translate.engines.engine import Search
+    from ..translate.options import Checks, Execution
     from .documents import glossary_of, recall_of
 
     return build_translator(
@@ -267,7 +267,7 @@ def build(arguments: TranslateOptions) -> "Translator":
 
 def shard_translator(arguments: TranslateOptions) -> "Translate":
     """The function that translates a shard, for one process of a [`ShardJob`]."""
-    from ..inference.corpora.shards import Done
+    from ..translate.corpora.shards import Done
 
     translator = build(arguments)
 

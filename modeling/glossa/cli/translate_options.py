@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from ..documents.formats.opening import FORMATS
-from ..inference.engines.engine import ENGINES
-from ..inference.languages import Wanted
-from ..inference.options import OnError
+from ..apps.documents.formats.opening import FORMATS
+from ..translate.engines.engine import ENGINES
+from ..translate.languages import Wanted
+from ..translate.options import OnError
 from . import share, whole
 from .options import argument, flag, option
 from .places import ray_option

@@ -1,0 +1,5 @@
+"""What people use a trained model through: documents, a server, a page in the browser.
+
+In: files and requests. Out: the same with translations. The apps import `translate` and the rooms below it. Training
+and the apps never import each other.
+"""

@@ -1,0 +1,90 @@
+"""Android string resources: `<string>`, `<string-array>` and `<plurals>`, in Android's escapes."""
+
+import html
+import re
+from typing import TYPE_CHECKING
+
+from ....base.errors import GlossaError
+from ....translate.texts.tags import Part
+from ..places import CDATA, Document, Edit, Written
+from .language import missing_forms, plural_categories
+from .printf import Printf
+from .tokens import ENTITY, cut, escape_xml
+from .units import Units
+
+if TYPE_CHECKING:
+    from .opening import Languages
+
+_ESCAPE = re.compile(rf"{ENTITY.pattern}|\\u[0-9a-fA-F]{{4}}|\\.", re.S)
+_NAMED = {"n": "\n", "t": "\t"}
+_REFERENCE = re.compile(r"\s*[@?](?:[\w.]+:)?\w+/[\w.]+\s*")  # to another resource
+_QUOTE = '(?<!\\\\)"'  # around white space that stays
+
+
+def read(text: str, name: str, languages: "Languages") -> Document:
+    """The strings of a file that are translatable. Raises `GlossaError` if it is no such file."""
+    units = _Strings(text, name)
+    if units.root.name != "resources":
+        raise GlossaError(f"{name}, line 1: the first element is {units.root.name}, not resources. Give --format.")
+    for index, token in enumerate(units.tokens):
+        if token.kind != "open" or units.given(index).get("translatable") == "false":
+            continue
+        if token.name == "string":
+            units.add(index)
+        elif token.name in ("string-array", "plurals"):
+            items = units.children(index, "item")
+            for item in items:
+                units.add(item)
+            if token.name == "plurals" and languages.target:
+                units.add_forms(items, plural_categories(languages.target))
+    missing_forms(units.document, name, units.made)
+    return units.document
+
+
+class _Strings(Units):
+    made = 0
+
+    def add(self, index: int) -> None:
+        """Add what stands in an element, if it is a text."""
+        if not _REFERENCE.fullmatch(self.content(index)):
+            self.document.places += self.string(
+                index, _escape, named=False, printf=Printf(), kept=_QUOTE, literal=_escaped
+            )
+
+    def text_parts(self, start: int, end: int) -> list[Part]:
+        if not self.text.startswith(CDATA, start):
+            return cut(self.text, start, end, _ESCAPE, _decode)
+        inner = cut(self.text, start + 9, end - 3, _ESCAPE, lambda raw: raw if raw[0] == "&" else _decode(raw))
+        opened, closed = Part("open", start, start + 9, "", CDATA), Part("close", end - 3, end, "", CDATA)
+        return [opened, *(part._replace(name=CDATA) for part in inner), closed]
+
+    def add_forms(self, items: list[int], wanted: list[str]) -> None:
+        """Add the forms that the language needs and the file lacks, as copies of the general one."""
+        known = {self.given(item).get("quantity"): item for item in items}
+        if "other" not in known:
+            return
+        missing = [category for category in wanted if category not in known]
+        self.made += len(missing)
+        last, other = items[-1], known["other"]
+        written: list[Written] = []
+        for category in missing:
+            opened = self.with_attributes(other, {"quantity": category})
+            written += [f"{self.space_before(last)}{opened}", self.inside(other), "</item>"]
+        if written:
+            end = self.whole(last)[1]
+            self.document.edits.append(Edit(end, end, written))
+
+
+def _decode(raw: str) -> str:
+    if raw[0] == "&":
+        return html.unescape(raw)
+    return chr(int(raw[2:], 16)) if len(raw) > 2 else _NAMED.get(raw[1], raw[1])
+
+
+def _escape(text: str) -> str:
+    return escape_xml(_escaped(text))
+
+
+def _escaped(text: str) -> str:
+    text = re.sub(r"[\\'\"]", r"\\\g<0>", text).replace("\n", "\\n").replace("\t", "\\t")
+    return f"\\{text}" if text[:1] in ("@", "?") else text

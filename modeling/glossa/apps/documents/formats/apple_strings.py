@@ -1,0 +1,48 @@
+"""Apple's .strings: the values of `"key" = "value";`."""
+
+import re
+from typing import TYPE_CHECKING
+
+from ....base.errors import GlossaError
+from ..places import Document, line_numbers
+from .printf import Printf
+from .strings import string_places
+from .tokens import cut
+
+if TYPE_CHECKING:
+    from .opening import Languages
+
+_SPACE = r"(?:\s|/\*.*?\*/|//[^\n]*)*+"
+_STRING = r'"((?:[^"\\]|\\.)*+)"'
+_ENTRY = re.compile(
+    rf"{_SPACE}(?:{_STRING}|([\w.$/:-]+)){_SPACE}(?:={_SPACE}(?:{_STRING}|([\w.$/:-]+)){_SPACE})?;", re.S
+)
+_REST = re.compile(_SPACE, re.S)
+_ESCAPE = re.compile(r"\\(?:[Uu][0-9a-fA-F]{4}|[0-7]{1,3}|.)", re.S)
+_NAMED = {"n": "\n", "t": "\t", "r": "\r"}
+
+
+def read(text: str, name: str, languages: "Languages") -> Document:
+    """The values of a file. Raises `GlossaError` with the line if it is no such file."""
+    document = Document(text, [])
+    position = int(text.startswith("\ufeff"))
+    while found := _ENTRY.match(text, position):
+        position = found.end()
+        if found[3] is not None:
+            parts = cut(text, *found.span(3), _ESCAPE, _decode, collapse=False)
+            document.places += string_places(parts, text, _escape, named=False, printf=Printf())
+    rest = _REST.match(text, position)
+    if rest.end() < len(text):
+        line = line_numbers(text)(rest.end())
+        raise GlossaError(f'{name}, line {line}: not an entry such as "key" = "value"; of a .strings file. Repair it.')
+    return document
+
+
+def _decode(escape: str) -> str:
+    if escape[1] in "Uu":
+        return chr(int(escape[2:], 16))
+    return chr(int(escape[1:], 8)) if escape[1].isdigit() else _NAMED.get(escape[1], escape[1])
+
+
+def _escape(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")

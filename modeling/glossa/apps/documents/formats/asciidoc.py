@@ -1,0 +1,147 @@
+"""AsciiDoc: titles, paragraphs, items and cells; no code, attributes, macros or comments."""
+
+import re
+from collections.abc import Iterator
+
+from ....translate.texts.tags import Part
+from ..places import Document, Place, has_words, spelled
+from .plain import fill, line_end
+from .tokens import trimmed
+
+_VERBATIM = re.compile(r"-{4,}|\.{4,}|\+{4,}|/{4,}|```.*")  # lines around what stays
+_STAYS = re.compile(  # lines that stay
+    r"//(?!//).*|:!?[\w-]+!?:.*|\[.*\]|(?:={4,}|\*{4,}|_{4,}|--|'''|<<<|\+)|(?:\w+)::\S*\[.*\]|\|===.*|[,:]==="
+)
+_CODE_STYLE = re.compile(r"\[(?:source|listing|literal|stem|latexmath|asciimath|verse|plantuml|mermaid)\b.*\]")
+_TITLE = re.compile(r"(?:={1,6}|#{1,6})[ \t]+|\.(?=[^\s.])")
+_ITEM = re.compile(
+    r"[ \t]*(?:[*-]+|\.+|\d+\.|<(?:\d+|\.)>)[ \t]+(?:\[[ x*]\][ \t]+)?|(?:NOTE|TIP|IMPORTANT|WARNING|CAUTION):[ \t]+"
+)
+_TERM = re.compile(r"[ \t]*(\S.*?)(:{2,4}|;;)(?:[ \t]+|$)")
+_BAR = re.compile(r"[ \t]*(?<!\\)(?:(?:\d+(?:\.\d+)?|\.\d+)[+*])?[<^>.]*[adehlms]?\|[ \t]*")
+_INLINE = re.compile(
+    r"(?P<quote>[\"']`)(?=[^`\n]+`[\"'])"  # "`words`" in curved quotes
+    r"|(?P<attribute>\{[\w-]+\}\[)(?=[^\]\n]*\])"  # an attribute that is an address
+    r"|(?P<code>`[^`\n]+`|\+[^+\n]+\+|(?:kbd|btn|menu|stem|footnoteref|image|icon|pass|xref|anchor|indexterm2?)"
+    r":[^\s\[\]:]*\[[^\]\n]*\]|\(\(\(.*?\)\)\)|\[\[[^\]\n]*\]\])"
+    r"|(?P<link>(?:link:|mailto:|https?://|ftp://|footnote:)[^\s\[\]<>]*\[)(?=[^\]\n]*\])"
+    r"|(?P<cross><<[^<>,\n]+,)(?=[^<>\n]*>>)|(?P<bare><<[^<>\n]+>>)"
+    r"|(?P<mark>(?<![\w*_#\\])(?:\[[\w.#-]+\])?(?P<kind>\*\*?|__?|\#\#?)(?=\S))"
+)
+
+
+def read(text: str, name: str, languages: object = None) -> Document:
+    """The texts of a page."""
+    document = Document(text, [])
+    for block in _blocks(text):
+        document.places += _places(text, block)
+    return document
+
+
+def _blocks(text: str) -> Iterator[list[tuple[int, int]]]:
+    """The lines of each text, as characters, without marks before them."""
+    block: list[tuple[int, int]] = []
+    fence, code, table = "", False, False  # what ends what stays; whether code follows; whether a table is open
+    in_list = cell_code = False  # whether the block is of a list; whether the cell has code
+    for line in re.finditer(r"[^\n]*\n?", text):
+        raw = line[0].rstrip("\r\n").removeprefix("\ufeff")
+        start, end = line.start() + len(line[0]) - len(line[0].lstrip("\ufeff")), line.start() + len(raw.rstrip())
+        body = raw.rstrip()
+        if fence:
+            fence = "" if body == fence else fence
+            continue
+        starts = not block
+        cell_code = cell_code and bool(body) and not _BAR.match(body)
+        in_list = in_list and bool(body)
+        if not body or _VERBATIM.fullmatch(body) or _STAYS.fullmatch(body):
+            yield block
+            block = []
+            table ^= body.startswith("|===")
+            fence = "```" if body.startswith("```") else body if _VERBATIM.fullmatch(body) else ""
+            code = bool(_CODE_STYLE.fullmatch(body)) or (code and body.startswith("["))
+        elif code or cell_code:  # a paragraph of code
+            continue
+        elif table:
+            yield block
+            block = []
+            cell_code = bool(_CODE_STYLE.fullmatch(_BAR.split(body)[-1]))
+            yield from list(_cells(text, start, end))[: -1 if cell_code else None]
+        elif starts and raw[:1] in " \t" and not _ITEM.match(raw):  # a paragraph as it is
+            code = True
+        elif title := _TITLE.match(body):
+            yield block
+            yield [(start + title.end(), end)]
+            block = []
+        elif item := _ITEM.match(body):
+            yield block
+            block, in_list = [(start + item.end(), end)], True
+        elif (term := _TERM.match(body)) and (term.end() == len(body) or starts or in_list):
+            yield block
+            in_list = True
+            yield [(start + term.start(1), start + term.end(1))]
+            block = [(start + term.end(), end)] if term.end() < len(body) else []
+        else:
+            block.append((start + len(body) - len(body.lstrip()), end))
+    yield block
+
+
+def _cells(text: str, start: int, end: int) -> Iterator[list[tuple[int, int]]]:
+    """The cells in a line of a table."""
+    position = start
+    for bar in _BAR.finditer(text, start, end):
+        if bar.start() > position:
+            yield [(position, bar.start())]
+        position = bar.end()
+    if position < end:
+        yield [(position, end)]
+
+
+def _places(text: str, lines: list[tuple[int, int]]) -> Iterator[Place]:
+    parts: list[Part] = []
+    for number, (start, end) in enumerate(lines):
+        if number:
+            parts.append(line_end(text, lines[number - 1][1], start))
+        parts += _inline(text, start, end)
+    if not has_words(parts) or not (kept := trimmed(parts)):
+        return
+    place = Place(kept, spelled(kept, text, str))
+    place.lay = lambda pieces: fill(place, pieces, text)
+    yield place
+
+
+def _inline(text: str, start: int, end: int) -> Iterator[Part]:
+    """The parts of a line: links and marks in pairs, code as words of its own."""
+    position = start
+    closing: list[tuple[str, int]] = []  # what closes each open part, and where it is
+    while position < end:
+        found = _INLINE.search(text, position, end)
+        first = min([found.start() if found else end, *(at for _, at in closing)])
+        if first > position:
+            yield Part("text", position, first, text[position:first])
+        position = first
+        if closing and closing[-1][1] == first and first < end:
+            mark, _ = closing.pop()
+            yield Part("close", first, first + len(mark), "", f"{mark}{len(closing)}")
+            position = first + len(mark)
+        elif found and first == found.start():
+            kind = found.lastgroup if found.lastgroup != "kind" else "mark"
+            quote = f"`{found[0][0]}" if kind == "quote" else ""
+            mark = {"link": "]", "attribute": "]", "cross": ">>", "quote": quote}.get(kind, found["kind"] or "")
+            limit = min([end, *(at for _, at in closing)])
+            at = _closing(text, found.end(), limit, mark, kind == "mark") if mark else -1
+            if kind in ("code", "bare"):
+                is_word = kind == "code" and found[0][0] not in "[("  # not an anchor
+                yield Part("alone", *found.span(), found[0].strip("`+") if is_word else "")
+            elif at >= 0:
+                yield Part("open", *found.span(), "", f"{mark}{len(closing)}")
+                closing.append((mark, at))
+            else:
+                yield Part("text", *found.span(), found[0])
+            position = found.end()
+
+
+def _closing(text: str, start: int, end: int, mark: str, constrained: bool) -> int:
+    """Where a mark is closed; -1 if it is not."""
+    pattern = rf"(?<=\S){re.escape(mark)}(?!\w)" if constrained else re.escape(mark)
+    found = re.compile(pattern).search(text, start, end)
+    return found.start() if found else -1

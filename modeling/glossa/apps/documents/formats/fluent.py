@@ -1,0 +1,55 @@
+"""Fluent: the patterns of messages, terms and their attributes, and of the variants of selections."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from ....base.errors import GlossaError, require
+from ....translate.texts.tags import Part
+from ..places import Document, Place, has_words, line_numbers
+from .strings import marked_parts
+from .tokens import trimmed, with_text
+
+
+def read(text: str, name: str, languages: object = None) -> Document:
+    """The texts of a file. Raises `GlossaError` with the line if it is not Fluent."""
+    syntax = require("fluent.syntax", "documents", "fluent.syntax", name)
+    resource = syntax.parse(text, with_spans=True)
+    document = Document(text, [])
+    for entry in resource.body:
+        if isinstance(entry, syntax.ast.Junk):
+            line = line_numbers(text)(entry.annotations[0].span.start)
+            raise GlossaError(f"{name}, line {line}: not Fluent: {entry.annotations[0].message}. Repair it.")
+        for node in (entry, *getattr(entry, "attributes", ())):
+            if isinstance(getattr(node, "value", None), syntax.ast.Pattern):
+                document.places += _places(text, node.value, syntax.ast)
+    document.places.sort(key=lambda place: place.start)
+    return document
+
+
+def _places(text: str, pattern: Any, ast: Any) -> Iterator[Place]:
+    """The places of a pattern: its text, with what stands in braces as words of their own, and of its variants."""
+    parts: list[Part] = []
+    for element in pattern.elements:
+        start, end = element.span.start, element.span.end
+        if isinstance(element, ast.TextElement):
+            parts += _lines(text, start, end)
+            continue
+        selection = getattr(element, "expression", None)
+        chosen = isinstance(selection, ast.SelectExpression)
+        parts.append(Part("alone", start, end, "" if chosen else text[start:end]))
+        for variant in selection.variants if chosen else ():
+            yield from _places(text, variant.value, ast)
+    kept = trimmed(marked_parts(parts))
+    if has_words(kept):
+        yield Place(kept, _escape, label=True)
+
+
+def _lines(text: str, start: int, end: int) -> list[Part]:
+    """The lines of a text, whose indentation is no part of it."""
+    ends = (Part("text", *found.span(), "\n") for found in re.compile(r"\n\s*").finditer(text, start, end))
+    return with_text(ends, text, start, end)
+
+
+def _escape(text: str) -> str:
+    return text.replace("{", '{"{"}').replace("}", '{"}"}') if set(text) & {"{", "}"} else text

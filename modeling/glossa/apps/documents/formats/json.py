@@ -1,0 +1,143 @@
+"""JSON: the values that say something; no keys."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ....base.errors import GlossaError
+from ..places import Document, Edit, Place
+from .keys import Keys, joined
+from .language import missing_forms, missing_keys, translated_language
+from .strings import string_places
+from .tokens import cut
+
+if TYPE_CHECKING:
+    from .opening import Languages
+
+INDENT = 200  # characters before a key that are looked at
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\],:]|[^\s"{}\[\],:]+', re.S)
+# A name in braces and quotes, which would mean something else in ICU if the quotes did not stand next to the braces.
+_QUOTED = r"'\{+[^{}']*\}+'"
+_ESCAPE = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.")
+
+
+@dataclass
+class Node:
+    """A value and its characters.
+
+    Attributes:
+        kind: "object", "array", "string", or "other", such as a number.
+        start: Its first character.
+        end: The one after its last.
+        items: The values of an array, or of an object by key.
+        keys: The characters of each key.
+    """
+
+    kind: str
+    start: int
+    end: int = 0
+    items: "dict[str | int, Node]" = field(default_factory=dict)
+    keys: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+
+def read(text: str, name: str, languages: "Languages", keys: Keys | None = None) -> Document:
+    """The values of a file that `keys` choose; without, none that stands under a key that begins with @, as in ARB.
+
+    Plural forms that the language needs are added, and `@@locale` of ARB names the target.
+    """
+    document = Document(text, [])
+    escape = escape_for(text)
+    root = read_nodes(text, name)
+    values = list(_values(root, keys))
+    for node in values:
+        document.places += value_places(text, node, escape, kept=_QUOTED)
+    if languages.target:
+        chosen = {node.start for node in values}
+        missing_forms(document, name, sum(_add_forms(document, node, languages.target, chosen) for node in _all(root)))
+    said = root.items.get("@@locale")
+    if said and (new := translated_language(text[said.start + 1 : said.end - 1], languages)):
+        document.edits.append(Edit(said.start, said.end, [f'"{new.replace("-", "_")}"']))
+    return document
+
+
+def _all(root: Node) -> Iterator[Node]:
+    stack = [root]
+    while stack:
+        stack += (node := stack.pop()).items.values()
+        yield node
+
+
+def _add_forms(document: Document, node: Node, target: str, chosen: set[int]) -> int:
+    """Have an object get the plural forms that it lacks, as copies of the general one; returns how many."""
+    made = 0
+    for key, missing in missing_keys(node.keys, target):
+        other, (start, end) = node.items[key], node.keys[key]
+        if other.start not in chosen:
+            continue
+        before = document.text[max(start - INDENT, 0) : start]
+        space, colon = before[len(before.rstrip()) :], document.text[end : other.start]
+        for each in missing:
+            document.edits.append(Edit(other.end, other.end, [f',{space}"{each}"{colon}', (other.start, other.end)]))
+        made += len(missing)
+    return made
+
+
+def read_nodes(text: str, name: str) -> Node:
+    """The values of a file with their places. Raises `GlossaError` with the line if it is not JSON."""
+    try:
+        json.loads(text.removeprefix("\ufeff"))
+    except ValueError as error:
+        raise GlossaError(f"{name}: not JSON: {error}. Repair it, or give --format lines.") from error
+    except RecursionError as error:
+        raise GlossaError(f"{name}: not JSON that can be read: it is nested too deeply.") from error
+    root = Node("array", 0, len(text))
+    stack, key = [root], ""
+    key_span: tuple[int, int] | None = None
+    for found in _TOKEN.finditer(text, text.startswith("\ufeff")):
+        token, parent = found[0], stack[-1]
+        if token in "}]":
+            stack.pop().end = found.end()
+        elif token == ",":
+            key_span = None
+        elif parent.kind == "object" and key_span is None:
+            key, key_span = json.loads(token), found.span()
+        elif token != ":":
+            kind = {"{": "object", "[": "array", '"': "string"}.get(token[0], "other")
+            node = Node(kind, *found.span())
+            if parent.kind == "object" and key_span:
+                parent.keys[key] = key_span
+            parent.items[key if parent.kind == "object" else len(parent.items)] = node
+            if kind in ("object", "array"):
+                stack.append(node)
+                key_span = None
+    return root.items[0]
+
+
+def _values(node: Node, keys: Keys | None) -> Iterator[Node]:
+    """The strings of a file in their order."""
+    stack = [(node, "")]
+    while stack:
+        node, path = stack.pop()
+        if node.kind == "string" and (keys is None or keys.chosen(path)):
+            yield node
+        inner = [item for item in node.items.items() if keys is not None or not str(item[0]).startswith("@")]
+        stack += [(child, joined(path, key)) for key, child in reversed(inner)]
+
+
+def value_places(text: str, node: Node, escape: Callable[[str], str], **options) -> Iterator[Place]:
+    """The places of a string; options of [`string_places`]."""
+    parts = cut(text, node.start + 1, node.end - 1, _ESCAPE, decode, collapse=False)
+    yield from string_places(parts, text, escape, **options)
+
+
+def decode(escape: str) -> str:
+    """The character that an escape stands for."""
+    return json.loads(f'"{escape}"')
+
+
+def escape_for(text: str) -> Callable[[str], str]:
+    """The escaping of strings in a document: letters beyond ASCII are escaped if it escapes all of its own."""
+    ascii_only = text.isascii() and "\\u" in text
+    return lambda new: json.dumps(new, ensure_ascii=ascii_only)[1:-1]

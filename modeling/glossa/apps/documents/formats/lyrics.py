@@ -1,0 +1,21 @@
+"""Lyrics with times (.lrc): what is sung; no times and facts."""
+
+import re
+
+from ....translate.texts.tags import Part
+from ..places import Document, Place, has_words
+from .tokens import trimmed, with_text
+
+_TIMES = re.compile(r"\ufeff?(?:\[[^\]\n]*\][ \t]*)*")
+_WORD = re.compile(r"<\d+:\d+(?:[.:]\d+)?>")  # the time of a word
+
+
+def read(text: str, name: str, languages: object = None) -> Document:
+    """The lines of a file."""
+    document = Document(text, [])
+    for line in re.finditer(r"[^\r\n]+", text):
+        start = _TIMES.match(text, line.start(), line.end()).end()
+        times = (Part("alone", *found.span()) for found in _WORD.finditer(text, start, line.end()))
+        if has_words(kept := trimmed(with_text(times, text, start, line.end()))):
+            document.places.append(Place(kept, label=True))
+    return document

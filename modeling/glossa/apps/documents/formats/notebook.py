@@ -1,0 +1,48 @@
+"""Notebooks of Jupyter: the Markdown cells; no code, outputs or metadata."""
+
+import json
+from typing import TYPE_CHECKING
+
+from ....base.errors import GlossaError
+from ..places import Document, Edit, compose
+from . import markdown
+from .json import Node, escape_for, read_nodes
+
+if TYPE_CHECKING:
+    from .opening import Languages
+
+
+def read_cells(text: str, name: str, languages: "Languages") -> tuple[list[Document], list[Node]]:
+    """The text of each Markdown cell, and where it is. Raises `GlossaError` if the file is no notebook."""
+    root = read_nodes(text, name)
+    cells = root.items.get("cells")
+    if cells is None or cells.kind != "array":
+        raise GlossaError(f"{name}: not a notebook of version 4: it has no cells. Open it in Jupyter, and save it.")
+    documents, places = [], []
+    for number, cell in enumerate(cells.items.values(), 1):
+        kind, source = cell.items.get("cell_type"), cell.items.get("source")
+        if kind is None or source is None or text[kind.start : kind.end] != '"markdown"':
+            continue
+        content = json.loads(text[source.start : source.end])
+        content = content if isinstance(content, str) else "".join(content)
+        documents.append(markdown.read(content, f"{name}, cell {number}", languages))
+        places.append(source)
+    return documents, places
+
+
+def written(text: str, old: list[Document], places: list[Node], new: list[str]) -> str:
+    """The notebook with other texts in its Markdown cells; a cell without changes stays as it is written."""
+    escape = escape_for(text)
+    edits = []
+    for document, place, content in zip(old, places, new, strict=True):
+        if content == document.text:
+            continue
+        if place.kind == "string":
+            edits.append(Edit(place.start, place.end, [f'"{escape(content)}"']))
+            continue
+        first = next(iter(place.items.values()))
+        between = text[place.start + 1 : first.start]  # the indentation of a line
+        lines = f",{between}".join(f'"{escape(line)}"' for line in content.splitlines(keepends=True))
+        last = list(place.items.values())[-1]
+        edits.append(Edit(first.start, last.end, [lines]))
+    return compose(text, edits)

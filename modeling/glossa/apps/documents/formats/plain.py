@@ -1,0 +1,94 @@
+"""Plain text in paragraphs, whose lines belong together."""
+
+import re
+
+from ....translate.texts.tags import Part, Piece
+from ..places import Document, Place, Written
+from .tokens import with_text
+
+_ENDED = re.compile(r"[.!?…:;。！？][\"'”»’)\]*_`]*$")
+_END = re.compile(r"(?<![ \t])[ \t]*+\r?\n[ \t]*+")
+_PARAGRAPH = re.compile(r"[^\s](?:.*\S)?(?:[ \t]*\r?\n(?=[ \t]*\S).*\S)*")
+
+
+def read(text: str, name: str, languages: object = None) -> Document:
+    """The paragraphs of a text, which blank lines divide."""
+    return Document(text, [_place(text, *found.span()) for found in _PARAGRAPH.finditer(text)])
+
+
+def _place(text: str, start: int, end: int) -> Place:
+    ends = (line_end(text, *found.span()) for found in _END.finditer(text, start, end))
+    place = Place(with_text(ends, text, start, end))
+    place.lay = lambda pieces: fill(place, pieces, text)
+    return place
+
+
+def line_end(text: str, start: int, end: int) -> Part:
+    """The end of a line: a space, but what ends with a sentence stays a line of its own."""
+    return (
+        Part("break", start, end) if _ENDED.search(text, max(start - 4, 0), start) else Part("text", start, end, " ")
+    )
+
+
+def fill(place: Place, pieces: list[Piece], text: str) -> list[Written]:
+    """Pieces in lines as wide as those of the source, which break where it has a part that begins a line.
+
+    A place of one line stays one line.
+    """
+    ends = [part for part in place.parts if part.kind in ("text", "break") and "\n" in text[part.start : part.end]]
+    if not ends:
+        return place.plainly(pieces)
+    lines = text[place.start : place.end].splitlines()
+    column = place.start - text.rfind("\n", 0, place.start) - 1
+    width = max(column + len(lines[0]), *map(len, lines))
+    done: list[Written] = []
+    section: list[Piece] = []
+    for piece in [*pieces, None]:
+        if (isinstance(piece, Part) and piece.kind == "break") or piece is None:
+            done += _filled(place.plainly(section), column, width, text, ends[0])
+            section = []
+            if piece is not None:
+                done.append((piece.start, piece.end))
+                column = _width(text[piece.start : piece.end])
+        else:
+            section.append(piece)
+    return done
+
+
+def _width(text: str) -> int:
+    return len(text) - text.rfind("\n") - 1
+
+
+def _filled(written: list[Written], column: int, width: int, text: str, end: Part) -> list[Written]:
+    raw = text[end.start : end.end]
+    done: list[Written] = []
+    for word in _words(written):
+        length = sum(len(piece) if isinstance(piece, str) else piece[1] - piece[0] for piece in word)
+        if done and column + 1 + length > width and _may_begin(word, text):
+            done.append(raw)
+            column = _width(raw)
+        elif done:
+            done.append(" ")
+            column += 1
+        done += word
+        column += length
+    return done
+
+
+def _words(written: list[Written]) -> list[list[Written]]:
+    """What is written, divided at the spaces of its strings."""
+    words: list[list[Written]] = [[]]
+    for piece in written:
+        if not isinstance(piece, str):
+            words[-1].append(piece)
+            continue
+        first, *rest = piece.split(" ")
+        words[-1].append(first)
+        words += [[word] for word in rest]
+    return [word for word in words if any(word)]
+
+
+def _may_begin(word: list[Written], text: str) -> bool:
+    """Whether a line may begin with a word: it would not be a mark of Markdown there."""
+    start = "".join(piece if isinstance(piece, str) else text[piece[0] : piece[1]] for piece in word)
+    return not re.match(r"(?:[-+*#>|=~:]|\d{1,9}[.)]|```)", start)

@@ -1,0 +1,161 @@
+"""PO catalogs of gettext: empty translations are filled in, others stay."""
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ....readers.po import ESCAPE, Entry, Field, entries, flags_of, plural_forms, said, unescaped
+from ....translate.texts.tags import Part
+from ..places import Document, Edit, Place
+from .language import check_target, missing_forms, plural_rule
+from .printf import Printf
+from .strings import string_places
+from .tokens import cut
+
+if TYPE_CHECKING:
+    from .opening import Languages
+
+# Flags of texts whose arguments may be numbered, and of those whose arguments stay in order.
+NUMBERED = {f"{each}-format" for each in ("c", "objc", "php", "perl", "tcl", "awk", "ruby", "gcc-internal")}
+ORDERED = {"python-format", "lua-format"}
+# Low lines in names of programs, and before the letter of a key: a catalog has one kind or the other.
+_NAME = re.compile(r"(?<![^\W_])(?:[A-Z][A-Z\d]+_[A-Z\d]{2}|[^\W_]+_[^\W_]+_[^\W_])")
+_KEY = re.compile(r"(?<![\w$/.-])_[^\W\d_]")
+
+
+def read(text: str, name: str, languages: "Languages") -> Document:
+    """The entries of a catalog that have no translation.
+
+    The header of a template gets language, encoding and plural forms. Raises `GlossaError` with the line if the file
+    is no catalog, and if it is one of another language.
+    """
+    return _Catalog(text, name, languages).read()
+
+
+class _Catalog:
+    def __init__(self, text: str, name: str, languages: "Languages"):
+        self.text, self.name, self.languages = text, name, languages
+        self.line_end = "\r\n" if "\r\n" in text else "\n"
+        self.document = Document(text, [])
+        self.forms, self.singular = 0, 0  # of the header: their number, 0 if it is not known, and the one for 1
+        self.made = 0  # forms that the catalog had no place for
+        self.accelerators = "&_"
+
+    def read(self) -> Document:
+        found = list(entries(self.text, self.name))
+        has_plurals = any("msgid_plural" in entry.fields and not entry.is_obsolete for entry in found)
+        sources = [said(self.text, entry.fields.get("msgid")) for entry in found]
+        if sum(map(bool, map(_NAME.search, sources))) > sum(map(bool, map(_KEY.search, sources))):
+            self.accelerators = "&"
+        for entry in found:
+            source = entry.fields.get("msgid")
+            if entry.is_header:
+                self._header(entry, has_plurals)
+            elif source is None or entry.is_obsolete:
+                continue
+            elif all(each.is_empty for each in entry.translations.values()):
+                self._fill(entry, source)
+            elif -1 not in entry.translations:
+                self._fill(entry, source, partly=True)
+        missing_forms(self.document, self.name, self.made)
+        return self.document
+
+    def _fill(self, entry: Entry, source: Field, partly: bool = False) -> None:
+        """Have the translations of an entry written; if some are there, those that are missing."""
+        plural, forms = entry.fields.get("msgid_plural"), entry.translations
+        if plural is None or -1 in forms:
+            self._copy(entry, source, [each for each in forms.values() if each.is_empty])
+            return
+        numbers = range(self.forms or len(forms))
+        singles = {self.singular} if len(numbers) > 1 else set()
+        for own, wanted in ((source, singles), (plural, {*numbers} - singles)):
+            self._copy(entry, own, [each for number, each in forms.items() if number in wanted and each.is_empty])
+        if partly or not self._has_words(plural):
+            return
+        last = forms[max(forms)]
+        added = [f"{self.line_end}msgstr[{number}] " for number in numbers if number not in forms]
+        self.made += len(added)
+        if added:
+            written = [piece for each in added for piece in (each, plural.span)]
+            self.document.edits.append(Edit(last.end, last.end, written))
+        for number, each in forms.items():
+            if number not in numbers:
+                before = self.text.rfind("\n", 0, each.start)
+                self.document.edits.append(Edit(before - self.text[:before].endswith("\r"), each.end, []))
+
+    def _has_words(self, own: Field) -> bool:
+        return next(self._places(own, []), None) is not None
+
+    def _copy(self, entry: Entry, source: Field, targets: list[Field]) -> None:
+        """Have the translation of a field written to others."""
+        flags = [flag for line in entry.flags for flag in flags_of(self.text[slice(*line)])]
+        places = list(self._places(source, flags)) if targets else []
+        if not places:
+            return
+        start = self._before_previous(min(each.start for each in entry.fields.values()))
+        context = entry.fields.get("msgctxt")
+        for place in places:
+            place.context = said(self.text, context) if context else None
+            place.doubt = [Edit(start, start, [f"#, fuzzy{self.line_end}"])]
+        self.document.places += places
+        self.document.edits += [Edit(*target.span, [source.span]) for target in targets]
+
+    def _before_previous(self, start: int) -> int:
+        """The first character of the comments about the source before (`#| msgid`), which flags may not follow."""
+        while start:
+            line = self.text.rfind("\n", 0, start - 1) + 1
+            if not self.text.startswith("#|", line):
+                break
+            start = line
+        return start
+
+    def _places(self, source: Field, flags: list[str]) -> Iterator[Place]:
+        parts: list[Part] = []
+        for span in source.strings:
+            parts += cut(self.text, *span, ESCAPE, unescaped, collapse=False)
+        numbered = not NUMBERED.isdisjoint(flags)
+        printf = Printf(numbered, certain=True) if numbered or not ORDERED.isdisjoint(flags) else None
+        for place in string_places(parts, self.text, _escape, False, self.accelerators, printf=printf):
+            place.copied = True
+            yield place
+
+    def _header(self, entry: Entry, has_plurals: bool) -> None:
+        own = entry.fields.get("msgstr")
+        if own is None:
+            return
+        header = "".join(self.text[slice(*span)] for span in own.strings)
+        language = re.search(r"(?:^|\\n)Language:[ \t]*([\w@.-]*)", header)
+        if language and language[1]:
+            check_target(self.name, language[1], self.languages)
+        before = len(self.document.edits)
+        for start, end in own.strings:
+            new = self._filled(self.text[start:end])
+            if new != self.text[start:end]:
+                self.document.edits.append(Edit(start, end, [new]))
+                header = header.replace(self.text[start:end], new)
+        if has_plurals and self.languages.target and "Plural-Forms:" not in header and header.endswith("\\n"):
+            line = f"Plural-Forms: {plural_rule(self.languages.target)[1]}\\n"
+            self.document.edits.append(Edit(own.end, own.end, [f'{self.line_end}"{line}"']))
+            header += line
+        if len(self.document.edits) > before:
+            for start, end in entry.flags:
+                others = ", ".join(flag for flag in flags_of(self.text[start:end]) if flag != "fuzzy")
+                kept = f"#, {others}{self.line_end}" if others else ""
+                self.document.edits.append(Edit(start, end, [kept]))
+        self.forms, self.singular = plural_forms(header, self.name)
+
+    def _filled(self, line: str) -> str:
+        """A line of the header with what the translations need in place of what a template has."""
+        target = self.languages.target
+        line = line.replace("charset=CHARSET", "charset=UTF-8")
+        if target is None:
+            return line
+        line = re.sub(r"^(Language:)[ \t]*(?=\\n|$)", rf"\1 {target.replace('-', '_')}", line)
+        if "nplurals=INTEGER" in line:
+            line = re.sub(r"nplurals=INTEGER;\s*plural=EXPRESSION;?", plural_rule(target)[1], line)
+        return line
+
+
+def _escape(text: str) -> str:
+    text = text.replace("\\", "\\\\").replace('"', '\\"')
+    return text.replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r")

@@ -1,0 +1,60 @@
+"""Translations of Qt: messages without a finished translation get one, others stay."""
+
+from typing import TYPE_CHECKING
+
+from ....base.errors import GlossaError
+from ..places import Document, Edit
+from .language import check_target, missing_forms, note_source, plural_rule
+from .units import Units
+
+if TYPE_CHECKING:
+    from .opening import Languages
+
+FINISHED = ("", "vanished", "obsolete")  # types of translations that stay
+
+
+def read(text: str, name: str, languages: "Languages") -> Document:
+    """The messages of a file that have no translation. Raises `GlossaError` if it is no such file."""
+    if not text.lstrip("\ufeff \t\r\n").startswith("<"):
+        raise GlossaError(f"{name}, line 1: not a translation file of Qt. Programs in TypeScript are not translated.")
+    units = Units(text, name)
+    if units.root.name != "TS":
+        raise GlossaError(f"{name}, line 1: the first element is {units.root.name}, not TS. Give --format.")
+    root = units.tokens.index(units.root)
+    given = units.given(root)
+    check_target(name, given.get("language", ""), languages)
+    note_source(units.document, name, given.get("sourcelanguage", ""), languages)
+    if languages.target and not given.get("language"):
+        units.set_attributes(root, {"language": languages.target.replace("-", "_")})
+    count = plural_rule(languages.target)[0] if languages.target else 0
+    messages = (index for index, token in enumerate(units.tokens) if token.kind == "open" and token.name == "message")
+    missing_forms(units.document, name, sum(_fill(units, index, count) for index in messages))
+    return units.document
+
+
+def _fill(units: Units, index: int, count: int) -> int:
+    """Have a message translated, with `count` plural forms or those that it has; returns how many are made."""
+    source, target = units.child(index, "source"), units.child(index, "translation")
+    if source is None or target is None or units.given(target).get("type", "") in FINISHED[1:]:
+        return 0
+    forms = units.children(target, "numerusform")
+    texts = [units.content(form) for form in forms] or [units.content(target)]
+    if any(text.strip() for text in texts):
+        return 0
+    own, end = units.inside(source), units.whole(target)[1]
+    if not forms:
+        units.fill(source, (units.tokens[target].start, end), "<translation>", "</translation>",
+                   '<translation type="unfinished">')  # fmt: skip
+        return 0
+    start = units.tokens[target]
+    units.document.edits.append(Edit(start.start, start.end, ["<translation>"]))
+    doubt = [Edit(start.start, start.end, ['<translation type="unfinished">'])]
+    for number, form in enumerate(forms):
+        units.document.edits.append(Edit(*units.whole(form), ["<numerusform>", own, "</numerusform>"]))
+        if not number:
+            units.add_copied(source, doubt)
+    space, last = units.space_before(forms[-1]), units.whole(forms[-1])[1]
+    made = max(count - len(forms), 0)
+    written = [piece for _ in range(made) for piece in (f"{space}<numerusform>", own, "</numerusform>")]
+    units.document.edits += [Edit(last, last, written)] if made else []
+    return made

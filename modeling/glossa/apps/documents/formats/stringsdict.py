@@ -1,0 +1,46 @@
+"""Apple's .stringsdict: the plural forms of a property list."""
+
+from typing import TYPE_CHECKING
+
+from ....base.errors import GlossaError
+from ..places import Document, Edit
+from .language import CATEGORIES, missing_forms, plural_categories
+from .printf import Printf
+from .units import Units
+
+if TYPE_CHECKING:
+    from .opening import Languages
+
+FORMAT = "NSStringLocalizedFormatKey"
+VARIABLE = r"%(?:\d+\$)?#@\w+@"  # of a format, stands for one of its forms
+
+
+def read(text: str, name: str, languages: "Languages") -> Document:
+    """The formats and forms of a file. Raises `GlossaError` if it is no property list."""
+    units = Units(text, name)
+    if units.root.name != "plist":
+        raise GlossaError(f"{name}, line 1: the first element is {units.root.name}, not plist. Give --format.")
+    made = 0
+    for index, token in enumerate(units.tokens):
+        if token.kind != "open" or token.name != "dict":
+            continue
+        children = units.children(index)
+        pairs = {units.content(key): (key, value) for key, value in zip(children[::2], children[1::2], strict=False)}
+        for key, (_, value) in pairs.items():
+            if units.tokens[value].name == "string" and key in (FORMAT, *CATEGORIES):
+                units.document.places += units.string(value, named=False, printf=Printf(), kept=VARIABLE)
+        if languages.target and "other" in pairs and units.tokens[pairs["other"][1]].name == "string":
+            made += _add_forms(units, pairs, plural_categories(languages.target))
+    missing_forms(units.document, name, made)
+    return units.document
+
+
+def _add_forms(units: Units, pairs: dict[str, tuple[int, int]], wanted: list[str]) -> int:
+    """Add the forms that the language needs and the file lacks, as copies of the general one; returns how many."""
+    key, other = pairs["other"]
+    missing = [category for category in wanted if category not in pairs]
+    end = units.whole(other)[1]
+    for category in missing:
+        opened = f"{units.space_before(key)}<key>{category}</key>{units.space_before(other)}<string>"
+        units.document.edits.append(Edit(end, end, [opened, units.inside(other), "</string>"]))
+    return len(missing)

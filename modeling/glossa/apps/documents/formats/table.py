@@ -1,0 +1,98 @@
+"""CSV and TSV with named columns: empty cells of the target column get the translation of the source column."""
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from ....base.errors import GlossaError
+from ....readers.columns import Columns
+from ..places import Document, Edit
+from .strings import string_places
+from .tokens import cut
+
+if TYPE_CHECKING:
+    from .opening import Languages
+
+_SEPARATORS = ",;\t|"
+
+
+class Cell(NamedTuple):
+    """A cell, from one character to another; with the quotes around it, if it has some."""
+
+    start: int
+    end: int
+    quoted: bool
+
+
+def read(text: str, name: str, languages: "Languages") -> Document:
+    """The cells of the source column whose row has no translation.
+
+    Raises `GlossaError` with the line for a row with too few cells, and if no two columns have names of the languages.
+    """
+    separator = _separator(text)
+    rows = list(_rows(text, separator))
+    header = [_content(text, cell) for cell in rows[0][1]] if rows else []
+    names = [("source", "target")]
+    if languages.source and languages.target:
+        names.insert(0, (languages.source, languages.target))
+    found = Columns(tuple(names)).unique(name, header)
+    if found is None:
+        wanted = " or ".join(f"{source} and {target}" for source, target in names)
+        present = " ".join(", ".join(header).split())[:200] or "none"
+        raise GlossaError(
+            f"{name}, line 1: the columns are {present}; two of them must be named {wanted}. Name them in the first "
+            "line, or give --format lines."
+        )
+    source, target = map(header.index, found)
+    document = Document(text, [])
+    for line, row in rows[1:]:
+        if len(row) <= max(source, target):
+            raise GlossaError(f"{name}, line {line}: the row has {len(row)} cells, not {len(header)}. Repair it.")
+        if not _content(text, row[target]).strip():
+            _fill(document, row[source], row[target], separator)
+    return document
+
+
+def _fill(document: Document, own: Cell, target: Cell, separator: str) -> None:
+    """Have a cell translated into another one, in quotes unless nothing in a translation needs them."""
+    start, end = (own.start + 1, own.end - 1) if own.quoted else (own.start, own.end)
+    parts = cut(document.text, start, end, re.compile('""') if own.quoted else None, lambda raw: '"', collapse=False)
+    quote = '"' if own.quoted or separator != "\t" else ""
+    escape = (lambda new: new.replace('"', '""')) if quote else (lambda new: new.replace("\t", " "))
+    places = list(string_places(parts, document.text, escape, named=False))
+    for place in places:
+        place.copied = True
+    if places:
+        document.edits.append(Edit(target.start, target.end, [quote, (start, end), quote]))
+        document.places += places
+
+
+def _separator(text: str) -> str:
+    """What stands between the cells of the first line."""
+    first = re.sub(r'"(?:[^"]|"")*"', "", text[:10_000]).partition("\n")[0]
+    return max(_SEPARATORS, key=first.count)
+
+
+def _rows(text: str, separator: str) -> Iterator[tuple[int, list[Cell]]]:
+    """Each row that is not blank, with the number of its line."""
+    cell = re.compile(rf'"(?:[^"]|"")*+"|[^{re.escape(separator)}\r\n]*')
+    position, line = int(text.startswith("\ufeff")), 1
+    while position < len(text):
+        row, first = [], line
+        while True:
+            found = cell.match(text, position)
+            row.append(Cell(*found.span(), found[0].startswith('"') and len(found[0]) > 1))
+            line += found[0].count("\n")
+            position = found.end()
+            if not text.startswith(separator, position):
+                break
+            position += 1
+        if row[1:] or text[row[0].start : row[0].end].strip():
+            yield first, row
+        rest = re.compile(r"[^\r\n]*\r?\n?").match(text, position)  # what follows a closing quote by mistake stays
+        position, line = max(rest.end(), position + 1), line + 1
+
+
+def _content(text: str, cell: Cell) -> str:
+    raw = text[cell.start : cell.end]
+    return raw[1:-1].replace('""', '"') if cell.quoted else raw.strip()

@@ -1,0 +1,162 @@
+"""Texts between the tags of HTML and XML: which tags stand inside a sentence, and which end it."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from ....translate.texts.tags import Part
+from ..places import Place, has_words, spelled
+from .icu import with_messages
+from .tokens import Token, attribute_range, attributes, escape_xml, matching_tags, text_parts, trimmed
+
+CELL = "table:table-cell"  # of a sheet: what is shown of a number, a date or a formula is no text
+UNWANTED = ("no", "notranslate")
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The meaning of each tag of a format: inline, block, skipped and so on.
+
+    Attributes:
+        inline: Elements inside sentences.
+        alone: Elements inside sentences whose content is not translated, but is a word of the sentence.
+        opaque: Elements whose content is no text of the sentence in which they may stand.
+        breaks: Elements between words.
+        skipped: Elements whose content is not translated.
+        only: Elements outside of which nothing is translated; all is if there are none.
+        attributes: Attributes that are translated, and the elements that have them; "*" is any.
+        metadata: Values of `name` or `property` with which the `content` of `meta` is translated.
+    """
+
+    inline: frozenset[str] = frozenset()
+    alone: frozenset[str] = frozenset()
+    opaque: frozenset[str] = frozenset()
+    breaks: frozenset[str] = frozenset()
+    skipped: frozenset[str] = frozenset()
+    only: frozenset[str] = frozenset()
+    attributes: dict[str, frozenset[str]] = field(default_factory=dict)
+    metadata: frozenset[str] = frozenset()
+
+
+def find_places(text: str, tokens: Sequence[Token], rules: Rules) -> list[Place]:
+    """The texts of a document, and those of attributes inside them."""
+    finder = _Finder(text, tokens, rules)
+    while finder.ahead:
+        finder.find(*finder.ahead.pop())
+    return sorted(finder.places, key=lambda place: place.start)
+
+
+class _Finder:
+    """Finds the places of a document; `ahead` are the tokens, from one to another, that are still to be read."""
+
+    def __init__(self, text: str, tokens: Sequence[Token], rules: Rules):
+        self.text, self.tokens, self.rules = text, tokens, rules
+        self.ends = matching_tags(tokens)
+        self.places: list[Place] = []
+        self.ahead = [(0, len(tokens))]
+
+    def find(self, first: int, last: int) -> None:
+        text, rules = self.text, self.rules
+        run: list[Part] = []
+        depth, index = 0, first  # of elements in `only`
+        while index < last:
+            token, end = self.tokens[index], index
+            depth += (token.name in rules.only) * {"open": 1, "close": -1}.get(token.kind, 0)
+            active = depth > 0 or not rules.only
+            if token.kind in ("open", "empty") and active:
+                self.places.extend(_attribute_places(text, token, rules))
+            looked_at = active or token.name in rules.skipped or token.name == CELL
+            if token.kind == "open" and looked_at and _kept(text, token, rules):
+                end = self.ends[index]
+                self._look_inside(index, end)
+                if token.name in rules.inline or token.name in rules.alone or token.name in rules.opaque:
+                    words = "" if token.name in rules.opaque else _words(text, self.tokens[index + 1 : end])
+                    run.append(Part("alone", token.start, self.tokens[end].end, words))
+                else:
+                    self._end(run)
+            elif token.name in rules.breaks:
+                run.append(Part("break", token.start, token.end))
+            elif token.kind == "text" and active:
+                run += text_parts(text, token.start, token.end)
+            elif token.kind == "other" or token.name in rules.inline or token.name in rules.opaque:
+                kind = token.kind if token.kind in ("open", "close") else "alone"
+                run.append(Part(kind, token.start, token.end, "", token.name))
+            else:
+                self._end(run)
+            index = end + 1
+        self._end(run)
+
+    def _end(self, run: list[Part]) -> None:
+        self.places.extend(places_of(run, self.text))
+        run.clear()
+
+    def _look_inside(self, index: int, end: int) -> None:
+        """Find the places in an element whose content is no part of the text around it."""
+        name, rules = self.tokens[index].name, self.rules
+        if name in rules.opaque and rules.only:
+            self.ahead.append((index + 1, end))
+        elif name not in rules.skipped and name not in rules.opaque:
+            for other in self.tokens[index + 1 : end]:
+                if other.kind in ("open", "empty"):
+                    self.places.extend(_attribute_places(self.text, other, rules))
+
+
+def _kept(text: str, token: Token, rules: Rules) -> bool:
+    """Whether the content of an element is left alone."""
+    if token.name in rules.alone or token.name in rules.opaque or token.name in rules.skipped:
+        return True
+    given = attributes(text, token)
+    if token.name == CELL and ("table:formula" in given or given.get("office:value-type", "string") != "string"):
+        return True
+    return given.get("translate") in UNWANTED or any(name in UNWANTED for name in given.get("class", "").split())
+
+
+def _words(text: str, tokens: Sequence[Token]) -> str:
+    parts = [part for token in tokens if token.kind == "text" for part in text_parts(text, token.start, token.end)]
+    return "".join(part.text for part in parts).strip()
+
+
+def places_of(run: Sequence[Part], text: str, escape: Callable[[str], str] = escape_xml) -> Iterator[Place]:
+    """The places in a run of parts; it ends at tags that are closed or opened elsewhere."""
+    for parts in _closed_runs(run):
+        if has_words(parts) and (kept := trimmed(parts)):
+            yield from with_messages(Place(kept, spelled(kept, text, escape)), text)
+
+
+def _closed_runs(run: Sequence[Part]) -> Iterator[list[Part]]:
+    matched: set[int] = set()
+    stack: list[int] = []
+    for index, part in enumerate(run):
+        if part.kind == "open":
+            stack.append(index)
+        elif part.kind == "close" and stack and run[stack[-1]].name == part.name:
+            matched |= {stack.pop(), index}
+        elif part.kind == "close":
+            stack = []
+    current: list[Part] = []
+    for index, part in enumerate(run):
+        if part.kind in ("open", "close") and index not in matched:
+            yield current
+            current = []
+        else:
+            current.append(part)
+    yield current
+
+
+def _attribute_places(text: str, token: Token, rules: Rules) -> Iterator[Place]:
+    given = attributes(text, token)
+    if not given:
+        return
+    names = [name for name, elements in rules.attributes.items() if "*" in elements or token.name in elements]
+    if token.name == "meta" and {given.get("name", "").lower(), given.get("property", "").lower()} & rules.metadata:
+        names = [*names, "content"]
+    if token.name == "input" and given.get("type", "").lower() in ("submit", "button", "reset"):
+        names = [*names, "value"]
+    for name in names:
+        if given.get(name, "").strip() and (found := attribute_range(text, token, name)):
+            yield from places_of(text_parts(text, *found), text, _escape_in(text[found[0] - 1]))
+
+
+def _escape_in(quote: str) -> Callable[[str], str]:
+    """How text is written between these quotes."""
+    written = "&quot;" if quote == '"' else "&#39;"
+    return lambda text: text.replace("&", "&amp;").replace("<", "&lt;").replace(quote, written)

@@ -1,0 +1,48 @@
+"""TMX: units without a text in the target language get one, others stay."""
+
+from typing import TYPE_CHECKING
+
+from ....base.errors import GlossaError
+from .units import Units, local
+
+if TYPE_CHECKING:
+    from ..places import Document
+    from .opening import Languages
+
+
+def read(text: str, name: str, languages: "Languages") -> "Document":
+    """The units of a file that lack the target language. Raises `GlossaError` if it is no such file."""
+    units = Units(text, name)
+    if local(units.root) != "tmx":
+        raise GlossaError(f"{name}, line 1: the first element is {units.root.name}, not tmx. Give --format.")
+    if languages.target is None:
+        raise GlossaError(
+            f"{name}: the translations need the code of their language, which the model does not say. Give "
+            "--target_language, such as fr."
+        )
+    said = ""
+    for index, token in enumerate(units.tokens):
+        if local(token) == "header" and token.kind != "close":
+            said = units.given(index).get("srclang", "")
+        elif token.kind == "open" and local(token) == "tu":
+            _fill(units, index, (languages.source or said).lower(), languages.target)
+    return units.document
+
+
+def _fill(units: Units, index: int, source: str, target: str) -> None:
+    variants = units.children(index, "tuv")
+    segments: dict[str, int] = {}
+    for child in variants:
+        given = units.given(child)
+        segment = units.child(child, "seg")
+        if segment is not None:
+            segments.setdefault((given.get("xml:lang") or given.get("lang") or "").lower().split("-")[0], segment)
+    own, theirs = segments.get(source.split("-")[0]), segments.get(target.lower().split("-")[0])
+    if own is None or units.tokens[own].kind != "open" or (theirs is not None and units.content(theirs).strip()):
+        return
+    if theirs is not None:
+        units.fill(own, units.whole(theirs), "<seg>", "</seg>")
+        return
+    last = units.whole(variants[-1])[1]
+    opened = f'{units.space_before(variants[-1])}<tuv xml:lang="{target}"><seg>'
+    units.fill(own, (last, last), opened, "</seg></tuv>")

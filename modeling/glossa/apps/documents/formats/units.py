@@ -1,0 +1,175 @@
+"""Units of XML files for translators: a source, and next to it the translation, which is written if there is none."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from ....readers.segments import BREAK_TYPES, CODES
+from ....translate.texts.tags import Part
+from ..places import Document, Edit, Place, Written, has_words, line_numbers
+from .strings import string_places
+from .tokens import Token, attribute_range, attributes, escape_xml, matching_tags, text_parts
+from .xml_positions import xml_tokens
+
+_OPENS, _CLOSES = ("bpt", "bx", "sc"), ("ept", "ex", "ec")
+
+
+def local(token: Token) -> str:
+    """The name of a tag without its prefix."""
+    return token.name.rpartition(":")[2]
+
+
+class Units:
+    """An XML file whose units are filled.
+
+    Attributes:
+        text: Its text.
+        name: Its name, for messages.
+        tokens: Its tags and texts.
+        ends: For each token the one that closes it.
+        document: What is found so far.
+        line_number: The line of a character.
+    """
+
+    def __init__(self, text: str, name: str):
+        self.text, self.name, self.tokens = text, name, xml_tokens(text, name)
+        self.ends = matching_tags(self.tokens)
+        self.document = Document(text, [])
+        self.line_number = line_numbers(text)
+
+    @property
+    def root(self) -> Token:
+        return next(token for token in self.tokens if token.kind in ("open", "empty"))
+
+    def children(self, index: int, name: str | None = None) -> list[int]:
+        """The elements inside the one at `index`, or those with a name."""
+        found, position = [], index + 1
+        while position < self.ends[index]:
+            token = self.tokens[position]
+            if token.kind in ("open", "empty") and name in (None, local(token)):
+                found.append(position)
+            position = self.ends[position] + 1
+        return found
+
+    def child(self, index: int, name: str) -> int | None:
+        """The first element of a name inside the one at `index`."""
+        return next(iter(self.children(index, name)), None)
+
+    def given(self, index: int) -> dict[str, str]:
+        """The attributes of an element."""
+        return attributes(self.text, self.tokens[index])
+
+    def content(self, index: int) -> str:
+        """What stands in an element."""
+        return self.text[slice(*self.inside(index))]
+
+    def inside(self, index: int) -> tuple[int, int]:
+        """The characters of what stands in an element."""
+        own, end = self.tokens[index], self.ends[index]
+        return (own.end, own.end) if end == index else (own.end, self.tokens[end].start)
+
+    def whole(self, index: int) -> tuple[int, int]:
+        """The characters of an element."""
+        return self.tokens[index].start, self.tokens[self.ends[index]].end
+
+    def space_before(self, index: int) -> str:
+        """The white space between a tag and what stands before it."""
+        before = self.tokens[index - 1]
+        text = self.text[before.start : before.end] if before.kind == "text" else ""
+        return text[len(text.rstrip()) :]
+
+    def fill(
+        self, source: int, span: tuple[int, int], opened: str, closed: str, other: str = "", doubt: Sequence[Edit] = ()
+    ) -> bool:
+        """Have the source element copied to a span, and its copy translated; whether this can be.
+
+        `other` is what opens it, and `doubt` what else changes, if people should look at the translation. A message of
+        ICU that cannot be read is left alone, with a note.
+        """
+
+        def written(start: str) -> list[Written]:
+            return [start, self.inside(source), closed]
+
+        if not self.add_copied(source, [*([Edit(*span, written(other))] if other else []), *doubt]):
+            return False
+        self.document.edits.append(Edit(*span, written(opened)))
+        return True
+
+    def add_copied(self, source: int, doubt: list[Edit]) -> bool:
+        """Have the copies of a source element translated; whether this can be."""
+        parts = list(self.parts(source + 1, self.ends[source]))
+        places = list(string_places(parts, self.text, escape_xml, named=False, accelerators="&"))
+        if not places and has_words(parts):
+            line = self.line_number(self.tokens[source].start)
+            self.document.notes.append(f"{self.name}, line {line}: a message that cannot be read is left alone.")
+            return False
+        for place in places:
+            place.copied, place.doubt = True, doubt
+        self.document.places += places
+        return True
+
+    def string(self, index: int, escape: Callable[[str], str] = escape_xml, **options: Any) -> list[Place]:
+        """The places of what stands in an element, which their translations replace; options of `string_places`."""
+        parts = list(self.parts(index + 1, self.ends[index]))
+        return list(string_places(parts, self.text, escape, **options))
+
+    def parts(self, first: int, last: int) -> Iterator[Part]:
+        """The parts of the content of an element: codes stand alone, or for a pair of tags."""
+        index = first
+        while index < last:
+            token, end = self.tokens[index], index
+            name = local(token)
+            if token.kind == "text":
+                yield from self.text_parts(token.start, token.end)
+            elif token.kind in ("open", "empty") and (name in CODES or self._is_protected(token)):
+                end = self.ends[index]
+                yield self._code(token, self.tokens[end].end, name, self._inner(index, end))
+            elif token.kind in ("open", "close"):
+                yield Part(token.kind, token.start, token.end, "", token.name)
+            else:
+                yield Part("alone", token.start, token.end)
+            index = end + 1
+
+    def text_parts(self, start: int, end: int) -> list[Part]:
+        """The parts of a text between tags."""
+        return text_parts(self.text, start, end)
+
+    def _code(self, token: Token, end: int, name: str, inner: str) -> Part:
+        given = attributes(self.text, token)
+        number = given.get("rid") or given.get("startref") or given.get("i") or given.get("id") or ""
+        if name in _OPENS or name in _CLOSES:
+            return Part("open" if name in _OPENS else "close", token.start, end, "", f"code {number}")
+        if any(BREAK_TYPES.fullmatch(given.get(key, "")) for key in ("ctype", "type", "subtype")):
+            return Part("break", token.start, end)
+        return Part("alone", token.start, end, inner if name == "mrk" else "")
+
+    def _inner(self, index: int, end: int) -> str:
+        return " ".join(
+            self.text[token.start : token.end].strip() for token in self.tokens[index:end] if token.kind == "text"
+        )
+
+    def _is_protected(self, token: Token) -> bool:
+        given = attributes(self.text, token)
+        return local(token) == "mrk" and (given.get("mtype") == "protected" or given.get("translate") == "no")
+
+    def with_attributes(self, index: int, wanted: dict[str, str]) -> str:
+        """A tag with other values of attributes."""
+        token = self.tokens[index]
+        edits = []
+        added = ""
+        for name, value in wanted.items():
+            if span := attribute_range(self.text, token, name.lower()):
+                edits.append((*span, value))
+            else:
+                added += f' {name}="{value}"'
+        tag, position = "", token.start
+        for start, end, value in sorted(edits):
+            tag, position = f"{tag}{self.text[position:start]}{value}", end
+        tag += self.text[position : token.end]
+        closing = re.search(r"\s*/?>\Z", tag[-40:])
+        return f"{tag[: len(tag) - len(closing[0])]}{added}{closing[0].strip()}" if added and closing else tag
+
+    def set_attributes(self, index: int, wanted: dict[str, str]) -> None:
+        """Have a tag written with other values of attributes."""
+        token = self.tokens[index]
+        self.document.edits.append(Edit(token.start, token.end, [self.with_attributes(index, wanted)]))

@@ -1,0 +1,86 @@
+"""The XML of Word documents, and the comments on paragraphs that people should look at."""
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ....base.errors import GlossaError
+from ..places import Document, Edit
+from .language import set_language
+from .runs import WORD, run_places
+
+if TYPE_CHECKING:
+    from .opening import Languages
+
+
+def read_word(text: str, name: str, languages: "Languages", commented: bool = False) -> Document:
+    """The paragraphs of a part of a document, whose language becomes the target.
+
+    If it may have comments, paragraphs that people should look at get one.
+    """
+    places, tokens = run_places(text, name, WORD, languages)
+    for place in places if commented else ():
+        begin, end = around(place.start)
+        place.doubtful_before = [begin]
+        place.doubt = [Edit(place.end, place.end, [end])]
+    document = Document(text, places)
+    for token in tokens:
+        if token.name == "w:lang":
+            set_language(document, token, languages, ("w:val",))
+    return document
+
+
+FIRST = 1_000_000_000  # number of a comment at the first character; Word counts its own from 0
+MEMBER, RELATIONS, TYPES = "word/comments.xml", "word/_rels/document.xml.rels", "[Content_Types].xml"
+TEXT = "Glossa: this translation may need a correction."
+_SPACE = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+_EMPTY = f'<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n<w:comments {_SPACE}></w:comments>'
+_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.comments+xml"
+_KIND = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/comments"
+
+
+def around(position: int) -> tuple[str, str]:
+    """The tags that begin and end a comment on the text at a character of a document."""
+    number = f'w:id="{FIRST + position}"'
+    reference = f"<w:r><w:commentReference {number}/></w:r>"
+    return f"<w:commentRangeStart {number}/>", f"<w:commentRangeEnd {number}/>{reference}"
+
+
+def with_comments(members: dict[str, str], read: Callable[[str], str]) -> dict[str, str]:
+    """Changed members of a Word document, with the comments that its text refers to.
+
+    Args:
+        members: The changed members by name, with the text of the document.
+        read: Reads another member; "" if there is none.
+
+    Raises:
+        GlossaError: if the document keeps its comments in another member than Word does.
+    """
+    found = re.findall(r'<w:commentReference w:id="(1\d{9})"/>', members.get("word/document.xml", ""))
+    old = members.get(MEMBER, "") or read(MEMBER)
+    numbers = [number for number in found if f'w:id="{number}"' not in old]
+    if not numbers:
+        return members
+    content = f"<w:p><w:r><w:t>{TEXT}</w:t></w:r></w:p>"
+    added = "".join(
+        f'<w:comment w:id="{number}" w:author="Glossa" w:initials="G">{content}</w:comment>' for number in numbers
+    )
+    changed = members | {MEMBER: _before("</w:comments>", added, old or _EMPTY)}
+    if not old:
+        relations = read(RELATIONS)
+        if _KIND in relations:
+            raise GlossaError("The document has comments in an unusual member. Leave --min_confidence out.")
+        relation = f'<Relationship Id="glossaComments" Type="{_KIND}" Target="comments.xml"/>'
+        changed[RELATIONS] = _before("</Relationships>", relation, relations)
+        kind = f'<Override PartName="/{MEMBER}" ContentType="{_TYPE}"/>'
+        changed[TYPES] = _before("</Types>", kind, read(TYPES))
+    return changed
+
+
+def _before(tag: str, added: str, text: str) -> str:
+    """A text with something before its last tag."""
+    before, found, after = text.rpartition(tag)
+    if not found:  # an element without content
+        name = tag[2:-1]
+        return re.sub(rf"(<{name}\b[^>]*?)\s*/>", lambda opened: f"{opened[1]}>{added}{tag}", text, count=1)
+    return f"{before}{added}{found}{after}"

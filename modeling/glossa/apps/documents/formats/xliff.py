@@ -1,0 +1,174 @@
+"""XLIFF 1.2 and 2.0: units without a finished translation get one, others stay."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ....base.errors import GlossaError
+from ....translate.engines.engine import UsedMatch
+from ..places import Edit
+from .language import check_target, note_source
+from .tokens import escape_xml
+from .units import Units, local
+
+if TYPE_CHECKING:
+    from ..places import Document
+    from .opening import Languages
+
+_UNFINISHED = ("new", "needs-translation", "initial")
+MATCHES = "urn:oasis:names:tc:xliff:matches:2.0"
+
+
+@dataclass
+class Known:
+    """What a memory had for the places of a unit so far.
+
+    Attributes:
+        matches: The matches, each once.
+        copied: Whether all of their translations are copies.
+        doubtful: Whether people should look at one.
+    """
+
+    matches: list[UsedMatch] = field(default_factory=list)
+    copied: bool = True
+    doubtful: bool = False
+
+    @property
+    def shown(self) -> list[UsedMatch]:
+        return [match for match in self.matches if match.source]
+
+    def add(self, matches: Sequence[UsedMatch], copied: bool, doubtful: bool) -> None:
+        self.matches += [match for match in dict.fromkeys(matches) if match not in self.matches]
+        self.copied, self.doubtful = self.copied and copied, self.doubtful or doubtful
+
+
+def read(text: str, name: str, languages: "Languages") -> "Document":
+    """The units of a file that have no translation. Raises `GlossaError` if it is no such file."""
+    return _Reader(text, name, languages).read()
+
+
+class _Reader(Units):
+    def __init__(self, text: str, name: str, languages: "Languages"):
+        super().__init__(text, name)
+        if local(self.root) != "xliff":
+            raise GlossaError(f"{name}, line 1: the first element is {self.root.name}, not xliff. Give --format.")
+        self.languages = languages
+        self.matched: dict[int, dict[int, str]] = {}  # of each unit of XLIFF 2, by segment
+
+    def read(self) -> "Document":
+        root = self.tokens.index(self.root)
+        second = self.given(root).get("version", "1.2").startswith("2")
+        self._languages(root, second)
+        unit_name = "segment" if second else "trans-unit"
+        around = 0  # the unit of XLIFF 2 with the segments
+        closed: list[bool] = []  # for each element that is open: whether it must not be translated
+        for index, token in enumerate(self.tokens):
+            if token.kind == "open":
+                said = self.given(index).get("translate")
+                closed.append((closed[-1] if closed else False) if said is None else said == "no")
+                around = index if local(token) == "unit" else around
+                if local(token) == unit_name and not closed[-1]:
+                    self._unit(index, around, second)
+            elif token.kind == "close" and closed:
+                closed.pop()
+        return self.document
+
+    def _languages(self, root: int, second: bool) -> None:
+        """Check what the file says of its languages, and add what XLIFF 2 requires of a file with translations."""
+        files = [root] if second else self.children(root, "file")
+        names = ("srclang", "trglang") if second else ("source-language", "target-language")
+        for index in files:
+            given = self.given(index)
+            check_target(self.name, given.get(names[1], ""), self.languages)
+            note_source(self.document, self.name, given.get(names[0], ""), self.languages)
+            target = (self.languages.target or "").replace("_", "-")
+            if target and not given.get(names[1]):
+                self.set_attributes(index, {"trgLang" if second else names[1]: target})
+
+    def _unit(self, index: int, around: int, second: bool) -> None:
+        source, target = self.child(index, "source"), self.child(index, "target")
+        if source is None or self.tokens[source].kind != "open":
+            return
+        state = self.given(index if second else source if target is None else target).get("state")
+        if target is not None and self.content(target).strip() and state not in _UNFINISHED:
+            return
+        unit = self.tokens[index]
+        prefix = unit.name[: -len(local(unit))]
+        wanted = {} if second else {"state": "translated", "state-qualifier": "mt-suggestion"}
+        doubt: list[Edit] = []
+        if second:
+            doubt.append(Edit(unit.start, unit.end, [self.with_attributes(index, {"state": "initial"})]))
+        doubtful = {} if second else wanted | {"state": "needs-review-translation"}
+        if target is None:
+            after = self._after(index, source)
+            space = self.space_before(source)
+            opened, other = (f"{space}{_tag(prefix + 'target', given)}" for given in (wanted, doubtful))
+            span = (after, after)
+        else:
+            opened, other = (self.with_attributes(target, given).replace("/>", ">") for given in (wanted, doubtful))
+            span = self.whole(target)
+        first = len(self.document.places)
+        if not self.fill(source, span, opened, f"</{prefix}target>", other, doubt):
+            return
+        if second:
+            self.set_attributes(index, {"state": "translated"})
+        if second:
+            matched: Callable[..., list[Edit]] = partial(self._in_unit, Known(), index, around, prefix)
+        else:
+            matched = partial(self._in_target, Known(), source, span, prefix, opened, other)
+        for place in self.document.places[first:]:
+            place.matched = matched
+
+    def _in_target(
+        self, known: Known, source: int, span: tuple[int, int], prefix: str, opened: str, other: str, *new: Any
+    ) -> list[Edit]:
+        """XLIFF 1.2: the target, of which a copy is an exact match, and the matches after it."""
+        known.add(*new)
+        if not known.matches:
+            return []
+        if known.copied:
+            opened = opened.replace("mt-suggestion", "exact-match")
+        space, name = self.space_before(source), f"{prefix}alt-trans"
+        after = [
+            f'{space}<{name} match-quality="{match.score}%">{_sides(prefix, match)}</{name}>' for match in known.shown
+        ]
+        start = other if known.doubtful else opened
+        return [Edit(*span, [start, self.inside(source), f"</{prefix}target>", *after])]
+
+    def _in_unit(self, known: Known, segment: int, unit: int, prefix: str, *new: Any) -> list[Edit]:
+        """XLIFF 2: the matches of all segments so far, at the beginning of their unit."""
+        known.add(*new)
+        if not known.shown or self.child(unit, "matches") is not None:
+            return []  # the matches of another program stay as they are
+        identifier = self.given(segment).get("id")
+        edits = []
+        if identifier is None:
+            identifier = f"glossa-{segment}"
+            given = {"id": identifier, "state": "initial" if known.doubtful else "translated"}
+            token = self.tokens[segment]
+            edits.append(Edit(token.start, token.end, [self.with_attributes(segment, given)]))
+        of_unit = self.matched.setdefault(unit, {})
+        of_unit[segment] = "".join(
+            f'<mtc:match ref="#{identifier}" matchQuality="{match.score}">{_sides(prefix, match)}</mtc:match>'
+            for match in known.shown
+        )
+        opened, space = self.tokens[unit], self.space_before(segment)
+        found = "".join(of_unit.values())
+        written = f'{space}<mtc:matches xmlns:mtc="{MATCHES}">{found}</mtc:matches>'
+        return [*edits, Edit(opened.start, opened.end, [self.text[opened.start : opened.end], written])]
+
+    def _after(self, index: int, source: int) -> int:
+        """The character after the source, and after its segmented copy."""
+        copies = self.children(index, "seg-source")
+        return self.whole((copies or [source])[-1])[1]
+
+
+def _sides(prefix: str, match: UsedMatch) -> str:
+    both = (("source", match.source), ("target", match.target))
+    return "".join(f"<{prefix}{name}>{escape_xml(text)}</{prefix}{name}>" for name, text in both)
+
+
+def _tag(name: str, given: dict[str, str]) -> str:
+    written = "".join(f' {key}="{value}"' for key, value in given.items())
+    return f"<{name}{written}>"

@@ -1,0 +1,195 @@
+"""YAML: the values that say something; no keys."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from ....base.errors import GlossaError
+from ....translate.texts.tags import Part, Piece
+from ..places import Document, Edit, Place, Written, spelled
+from .keys import Keys, joined
+from .language import missing_forms, missing_keys
+from .plain import fill
+from .strings import copied, is_text, marked_parts, string_places
+from .tokens import cut, trimmed
+
+if TYPE_CHECKING:
+    from .opening import Languages
+
+_DOUBLE_ESCAPE = re.compile(
+    r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|\r?\n[ \t]*|.)"
+    r"|(?<![ \t])[ \t]*+\r?\n(?:[ \t]*\r?\n)*+[ \t]*+"
+)
+_SINGLE_ESCAPE = re.compile(r"''|(?<![ \t])[ \t]*+\r?\n(?:[ \t]*\r?\n)*+[ \t]*+")
+_PROPERTIES = re.compile(r"(?:[&!][^\s,\[\]{}]*\s+)*")  # anchor and tag
+_FOLD = re.compile(r"(?<![ \t])[ \t]*+\r?\n(?:[ \t]*\r?\n)*+[ \t]*+")
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml's, ten times as fast, where it is installed
+_STRING = "tag:yaml.org,2002:str"
+
+
+def read(text: str, name: str, languages: "Languages", keys: Keys | None = None) -> Document:
+    """The values of a file that are strings, of these what `keys` choose.
+
+    Plural forms that the language needs are added. Raises `GlossaError` with the line if it is not YAML.
+    """
+    shift = text.startswith("\ufeff")
+    document, made = Document(text, []), 0
+    try:
+        for root in yaml.compose_all(text[shift:], LOADER):
+            chosen: set[int] = set()
+            for node, flow, path in _values(root, set(), False):
+                if keys is not None and not keys.chosen(path):
+                    continue
+                start, end = node.start_mark.index + shift, node.end_mark.index + shift
+                document.places += _places(text, start, end, node.style, flow)
+                chosen.add(id(node))
+            if languages.target:
+                made += _add_forms(root, document, shift, languages.target, chosen)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f", line {mark.line + 1}" if mark else ""
+        reason = " ".join(str(getattr(error, "problem", None) or error).split())
+        raise GlossaError(f"{name}{line}: not YAML: {reason}. Repair it.") from error
+    except RecursionError as error:
+        raise GlossaError(f"{name}: not YAML that can be read: it is nested too deeply.") from error
+    document.places.sort(key=lambda place: place.start)
+    missing_forms(document, name, made)
+    return document
+
+
+def _add_forms(root: Any, document: Document, shift: int, target: str, chosen: set[int]) -> int:
+    """Have mappings get the plural forms that they lack, as copies of the general one; returns how many."""
+    text, made, seen = document.text, 0, set()
+    line_end = "\r\n" if "\r\n" in text else "\n"
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if id(node) in seen or not isinstance(node, yaml.CollectionNode):
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.SequenceNode):
+            stack += node.value
+            continue
+        stack += [value for _, value in node.value]
+        by_name = {key.value: (key, value) for key, value in node.value if isinstance(key, yaml.ScalarNode)}
+        for name, missing in missing_keys(by_name, target):
+            key, other = by_name[name]
+            if id(other) not in chosen or other.style in ("|", ">") or other.start_mark.index < key.end_mark.index:
+                continue
+            start, end = (mark.index + shift for mark in (other.start_mark, other.end_mark))
+            start = _PROPERTIES.match(text, start, end).end()
+            before = ", " if node.flow_style else line_end + " " * key.start_mark.column
+            document.edits += [Edit(end, end, [f"{before}{each}: ", (start, end)]) for each in missing]
+            made += len(missing)
+    return made
+
+
+def _values(node: Any, seen: set[int], flow: bool, path: str = "") -> Iterator[tuple[Any, bool, str]]:
+    """The strings in a node that are no keys, with whether brackets are around, and their keys.
+
+    What an alias repeats comes once.
+    """
+    if node is None or id(node) in seen:
+        return
+    seen.add(id(node))
+    if isinstance(node, yaml.ScalarNode):
+        if node.tag == _STRING:
+            yield node, flow, path
+        return
+    for number, child in enumerate(node.value):
+        key, value = (number, child) if isinstance(node, yaml.SequenceNode) else (child[0].value, child[1])
+        yield from _values(value, seen, flow or bool(node.flow_style), joined(path, key))
+
+
+def _places(text: str, start: int, end: int, style: str | None, flow: bool) -> Iterator[Place]:
+    start = _PROPERTIES.match(text, start, end).end()
+    if style == '"':
+        parts = cut(text, start + 1, end - 1, _DOUBLE_ESCAPE, _decode_double, collapse=False)
+        yield from string_places(parts, text, _escape_double)
+    elif style == "'":
+        parts = cut(
+            text, start + 1, end - 1, _SINGLE_ESCAPE, lambda raw: "'" if raw == "''" else _folded(raw), collapse=False
+        )
+        yield from string_places(parts, text, lambda new: new.replace("'", "''"))
+    elif not style:
+        parts = cut(text, start, end, _FOLD, _folded, collapse=False)
+        for place in string_places(parts, text, str):
+            place.lay = _plain_layer(place, text, (start, end), flow)
+            yield place
+    else:
+        yield from _block_places(text, start, end, style)
+
+
+def _folded(raw: str) -> str:
+    return "\n" if raw.count("\n") > 1 else " "
+
+
+def _decode_double(raw: str) -> str:
+    if raw[0] != "\\":
+        return _folded(raw)
+    if raw[1] in "\r\n":
+        return ""
+    return str(yaml.load(f'"{raw}"', LOADER))
+
+
+def _escape_double(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)[1:-1]
+
+
+def _plain_layer(place: Place, text: str, span: tuple[int, int], flow: bool) -> Callable[[list[Piece]], list[Written]]:
+    """A value without quotes gets some if its translation would be something else without."""
+
+    def lay(pieces: list[Piece]) -> list[Written]:
+        written = place.plainly(pieces)
+        whole = (place.start, place.end) == span
+        new = copied(written, text)
+        if not whole or _is_plain(new, flow):
+            return written
+        return ["'" + new.replace("'", "''") + "'"]
+
+    return lay
+
+
+def _is_plain(text: str, flow: bool) -> bool:
+    """Whether YAML reads text without quotes as itself, in brackets if `flow`."""
+    try:
+        return yaml.load(f"[{text}]" if flow else f"- {text}", LOADER) == [text]
+    except yaml.YAMLError:
+        return False
+
+
+def _block_places(text: str, start: int, end: int, style: str) -> Iterator[Place]:
+    """The lines of a literal block, or the paragraphs of a folded one."""
+    body = text.index("\n", start) + 1
+    lines = re.compile(r"[ \t]*(\S[^\n]*?)[ \t]*\r?(?:\n|\Z)")
+    paragraph: list[tuple[int, int]] = []
+    groups: list[list[tuple[int, int]]] = []
+    position = body
+    while position < end:
+        found = lines.match(text, position, end)
+        line_end = text.find("\n", position, end) + 1 or end
+        if found and style == ">":
+            paragraph.append(found.span(1))
+        elif found:
+            groups.append([found.span(1)])
+        if not found and paragraph:
+            groups.append(paragraph)
+            paragraph = []
+        position = line_end
+    for group in [*groups, *([paragraph] if paragraph else [])]:
+        parts: list[Part] = []
+        for number, (first, last) in enumerate(group):
+            if number:
+                parts.append(Part("text", group[number - 1][1], first, " "))
+            parts += cut(text, first, last, None, str, collapse=False)
+        if is_text("".join(part.text for part in parts)) and (kept := trimmed(marked_parts(parts))):
+            place = Place(kept, spelled(kept, text, str))
+            place.lay = _filler(place, text)
+            yield place
+
+
+def _filler(place: Place, text: str) -> Callable[[list[Piece]], list[Written]]:
+    return lambda pieces: fill(place, pieces, text)

@@ -1,0 +1,174 @@
+"""Places of a document where text stands, and the document with other text there; the rest stays as it is."""
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy
+
+from ...model.facts_glossa import TextFacts
+from ...translate.engines.engine import UsedMatch
+from ...translate.texts.tags import Part, Piece, Tagged, take_tags
+
+CDATA = "<![CDATA["  # begins a section that is no markup, and names the parts of one
+Written = str | tuple[int, int]  # what is written: a string, or the characters from one to another of the document
+
+
+class Edit(NamedTuple):
+    """The characters from `start` to `end` are replaced; if `copied`, only where another edit copies them."""
+
+    start: int
+    end: int
+    written: list[Written]
+    copied: bool = False
+
+
+@dataclass(slots=True)
+class Place:
+    """A text of a document, which its translation replaces.
+
+    Attributes:
+        parts: What stands there, in order.
+        start: First character that the translation replaces; by default the first one of the parts.
+        end: The one after the last.
+        escape: How text is written in the document.
+        lay: Writes the pieces of the translation, if they are more than escaped text.
+        check: What is wrong with what is written, or "".
+        label: Whether it is a text of a program, which ends as its source does.
+        marked: The text with the mark of its accelerator, if that was taken out of the parts, such as `_Open`.
+        context: What tells it from equal texts with other translations; None if there is nothing of the kind.
+        copied: Whether the text stays, and its translation goes to where another edit copies it.
+        doubt: What else is written if people should look at the translation; it replaces other edits of the same
+            characters.
+        doubtful_before: What is then written before the translation.
+        matched: What is written instead with a translation memory, given its matches, whether all of the translation
+            is copied, and whether people should look at it; like `doubt`.
+        literal: How text is written in sections of XML that are no markup.
+    """
+
+    parts: list[Part]
+    escape: Callable[[str], str] = str
+    start: int = -1
+    end: int = -1
+    lay: Callable[[list[Piece]], list[Written]] | None = None
+    check: Callable[[list[Written]], str] | None = None
+    label: bool = False
+    marked: str = ""
+    context: str | None = None
+    copied: bool = False
+    doubt: Sequence[Edit] = ()
+    doubtful_before: Sequence[Written] = ()
+    matched: Callable[[Sequence[UsedMatch], bool, bool], Sequence[Edit]] | None = None
+    literal: Callable[[str], str] = str
+
+    def __post_init__(self):
+        if self.start < 0:
+            self.start, self.end = self.parts[0].start, self.parts[-1].end
+
+    def edit(self, pieces: list[Piece], doubtful: bool = False) -> Edit:
+        """The edit that writes the pieces of the translation."""
+        written = self.plainly(pieces) if self.lay is None else self.lay(pieces)
+        before = self.doubtful_before if doubtful else ()
+        return Edit(self.start, self.end, [*before, *written], self.copied)
+
+    def plainly(self, pieces: list[Piece]) -> list[Written]:
+        """Pieces with their texts escaped, but not in sections of XML that are no markup."""
+        written: list[Written] = []
+        literal = next((part.kind != "open" for part in self.parts if part.name == CDATA), False)
+        for piece in pieces:
+            if isinstance(piece, Part):
+                literal = piece.kind == "open" if piece.name == CDATA else literal
+                written.append((piece.start, piece.end))
+            else:
+                plain = self.literal(piece).replace("]]>", f"]]]]>{CDATA}>")
+                written.append(plain if literal else self.escape(piece))
+        return written
+
+
+@dataclass
+class Document:
+    """A document's text and the places that are translated.
+
+    Attributes:
+        text: All of it.
+        places: In the order of their first character; a place may be inside a part of another one.
+        edits: What changes in any translation, such as the state of a unit.
+        notes: What people should know about the file, a line each.
+        language: The code of the target language; "" if it is not known.
+    """
+
+    text: str
+    places: list[Place]
+    edits: list[Edit] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    language: str = ""
+
+    def tagged(self, place: Place) -> Tagged:
+        """The words and tags of a place."""
+        label = self.language if place.label else None
+        return replace(take_tags(place.parts), label=label, marked=place.marked, context=place.context)
+
+
+def has_words(parts: Iterable[Part]) -> bool:
+    """Whether the texts among the parts have a letter."""
+    return TextFacts("".join(part.text for part in parts if part.kind == "text")).has_letters
+
+
+def compose(text: str, edits: Iterable[Edit]) -> str:
+    """The document `text` after `edits`; what an edit copies from the document is edited too."""
+    ordered = sorted(edits, key=lambda edit: (edit.start, -edit.end))
+    starts = [edit.start for edit in ordered]
+
+    def part(start: int, end: int, first: int, copied: bool) -> str:
+        done, position = [], start
+        for index in range(max(first, bisect_left(starts, start)), len(ordered)):
+            edit = ordered[index]
+            if edit.start >= end and not (edit.start == edit.end == end == len(text)):
+                break
+            if edit.start < position or edit.end > end or (edit.copied and not copied):
+                continue  # inside the edit before, or around this part
+            done.append(text[position : edit.start])
+            for piece in edit.written:
+                if isinstance(piece, str):
+                    done.append(piece)
+                else:
+                    inside = edit.start <= piece[0] and piece[1] <= edit.end
+                    done.append(part(*piece, index + 1 if inside else 0, copied or not inside))
+            position = edit.end
+        return "".join([*done, text[position:end]])
+
+    return part(0, len(text), 0, False)
+
+
+def spelled(place_parts: Sequence[Part], source: str, escape: Callable[[str], str]) -> Callable[[str], str]:
+    """`escape`, but characters that the parts of a place spell in their own way only are spelled like there."""
+    own: dict[str, str] = {}
+    plain: set[str] = set()
+    for part in place_parts:
+        raw = source[part.start : part.end]
+        if part.kind != "text" or raw == part.text:
+            plain.update(raw if part.kind == "text" else "")
+        elif (len(part.text) == 1 and not part.text.isspace()) or part.text in "\u00a0\u202f":
+            own.setdefault(part.text, raw)
+    own = {character: raw for character, raw in own.items() if character and character not in plain}
+    if not own:
+        return escape
+    apart = re.compile(f"([{re.escape(''.join(own))}])")
+    return lambda text: "".join(own[run] if run in own else escape(run) for run in apart.split(text) if run)
+
+
+def character_offsets(text: str) -> Callable[[int], int]:
+    """A function that maps a byte offset in UTF-8 to the character offset in `text`."""
+    if text.isascii():
+        return lambda offset: offset
+    content = numpy.frombuffer(text.encode("utf-8", "surrogatepass"), dtype=numpy.uint8)
+    begun = numpy.concatenate([[0], ((content & 0xC0) != 0x80).cumsum(dtype=numpy.int32)])  # before each byte
+    return lambda offset: int(begun[offset])
+
+
+def line_numbers(text: str) -> Callable[[int], int]:
+    """A function that maps a character of a text to the number of its line, from 1."""
+    ends = [found.start() for found in re.finditer("\n", text)]
+    return lambda position: bisect_left(ends, position) + 1

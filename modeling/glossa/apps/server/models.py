@@ -1,0 +1,272 @@
+"""The models of a server: which directions they translate, and those that are in memory."""
+
+import asyncio
+import logging
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ...base.errors import GlossaError
+from ...base.languages import language_name, settled_code
+from ...base.matches import USED
+from ...translate.build import keeps_sentinels, load_engine, torch_model
+from ...translate.engines.engine import Engine, Search
+from ...translate.languages import Languages, Wanted
+from ...translate.options import Checks
+from ...translate.search.terms import Terms
+from ...translate.translator import Translator
+from ..documents.formats.opening import Languages as Pair
+from ..documents.glossary import Glossary
+from .memories import Memories
+from .queue import in_thread
+from .refusals import Refused
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+    from ...translate.search.constrained import ConstrainedEngine
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One model, and the languages that it translates between.
+
+    Attributes:
+        model: Its folder or Hub name.
+        source: Code of the source language.
+        target: Code of the target language.
+    """
+
+    model: str
+    source: str
+    target: str
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """Options of a request: number of translations, confidence, glossary.
+
+    Attributes:
+        count: Translations of each text.
+        confident: The probability that each needs no correction, if the model has learned it.
+        glossary: Terms and their translations, which each must have.
+        words: The probability of each word that it is right.
+        key: The name of the key of the request, which has a memory of its own.
+        memory: Whether memories are used.
+        threshold: The least score of a match.
+    """
+
+    count: int = 1
+    confident: bool = False
+    glossary: tuple[tuple[str, str], ...] = ()
+    words: bool = False
+    key: str = ""
+    memory: bool = True
+    threshold: int = USED
+
+    @property
+    def search(self) -> "Wishes":
+        """What a translator depends on, whatever its memory."""
+        return Wishes(self.count, self.confident, self.glossary, self.words)
+
+
+PLAIN = Wishes()
+BETWEEN = Wishes(memory=False)  # of a translation into the language between two models
+
+
+@dataclass(eq=False)
+class Loaded:
+    """A model in memory.
+
+    Attributes:
+        name: Its folder or Hub name.
+        engine: Translates.
+        tokenizer: Its tokenizer.
+        translators: Those without a glossary, by direction and wishes.
+    """
+
+    name: str
+    engine: Engine
+    tokenizer: Any
+    translators: dict[tuple[Step, Wishes], Translator] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    _in_torch: "tuple[PreTrainedModel, PreTrainedTokenizerBase] | None" = None
+
+    def translator(self, step: Step, wishes: Wishes) -> Translator:
+        """The translator of `step` that does what a request wants, without a memory."""
+        search = wishes.search
+        if search.glossary:  # few requests have the same one
+            return self._make(step, search)
+        if (step, search) not in self.translators:
+            self.translators[step, search] = self._make(step, search)
+        return self.translators[step, search]
+
+    def _make(self, step: Step, wishes: Wishes) -> Translator:
+        tagged = Languages.of_tokenizer(self.tokenizer).tagged
+        tokenizer = self.tokenizer.into(step.target) if tagged else self.tokenizer
+        if getattr(tokenizer, "codes", None):
+            tokenizer.src_lang = tokenizer.named(step.source)
+        confident = wishes.confident and self.engine.confidence is not None
+        glossary, terms = None, None
+        if wishes.glossary:
+            glossary = Glossary(wishes.glossary, Pair(step.source, step.target))
+            self.searching()  # before the answer begins, for a model that has none
+        kept = keeps_sentinels(self.name, self.engine)
+        if kept or glossary is not None:
+            terms = Terms(self.searching, glossary, (), step.target if tagged else None, kept)
+        search = Search(max(self.engine.num_beams, wishes.count), wishes.count)
+        checks = Checks("copy", confident=confident, words=wishes.words and confident)
+        return Translator(self.engine, tokenizer, search, checks, terms=terms, target_language=step.target)
+
+    def searching(self) -> "ConstrainedEngine":
+        """The model with the search for terms. Raises `GlossaError` if it has none."""
+        from ...translate.search.constrained import ConstrainedEngine
+
+        return ConstrainedEngine(*self.in_torch())
+
+    def in_torch(self) -> "tuple[PreTrainedModel, PreTrainedTokenizerBase]":
+        """The model in torch and its tokenizer, for all that CTranslate2 does not do; loaded at the first use."""
+        with self.lock:
+            if self._in_torch is None:
+                self._in_torch = torch_model([self.name], self.engine, None)
+        return self._in_torch
+
+
+class Models:
+    """The models of a server, each loaded at its first use.
+
+    Args:
+        names: Folders or Hub names; "en-fr=NAME" for a model that does not say its languages.
+        max_loaded: Models in memory; a further one replaces the one that was not used for the longest time.
+        engine: As in [`build_translator`].
+
+    Raises:
+        GlossaError: if the languages of a model are not known, two models have one direction, or the memory has no
+            pair of any.
+    """
+
+    def __init__(self, names: list[str], max_loaded: int = 4, engine: str = "auto"):
+        self.max_loaded, self.engine = max_loaded, engine
+        self.steps: dict[tuple[str, str], Step] = {}
+        for name in names:
+            for step in directions(name):
+                pair = (step.source, step.target)
+                if pair in self.steps:
+                    raise GlossaError(
+                        f"{self.steps[pair].model} and {step.model} both translate from {step.source} to "
+                        f"{step.target}. Serve one of them."
+                    )
+                self.steps[pair] = step
+        self.memories = Memories()
+        self.loaded: OrderedDict[str, Loaded] = OrderedDict()
+        self.turn = asyncio.Lock()
+
+    @property
+    def languages(self) -> dict[str, list[str]]:
+        """The target languages of each source language, through another language too."""
+        sources = dict.fromkeys(source for source, _ in self.steps)
+        codes = dict.fromkeys(code for pair in self.steps for code in reversed(pair))
+        return {source: [code for code in codes if self.find(source, code)] for source in sources}
+
+    @property
+    def listed(self) -> dict[str, list[str]]:
+        """The target languages of every language, also of those that are only targets."""
+        codes = dict.fromkeys(code for pair in self.steps for code in pair)
+        return {code: self.languages.get(code, []) for code in codes}
+
+    def find(self, source: str, target: str) -> list[Step]:
+        """The models that translate from `source` to `target`: one, or two through another language, or none."""
+        if (source, target) in self.steps:
+            return [self.steps[source, target]]
+        if source == target:
+            return []
+        for (first, pivot), step in self.steps.items():
+            if first == source and (pivot, target) in self.steps:
+                return [step, self.steps[pivot, target]]
+        return []
+
+    def route(self, source: str, target: str) -> list[Step]:
+        """The models that translate from `source` to `target`, one or two. Raises `Refused` if there are none."""
+        languages = self.languages
+        if steps := self.find(source, target):
+            return steps
+        for code, allowed in ((source, f"source may be auto, {', '.join(languages)}"), (target, "")):
+            if code not in self.listed:
+                raise Refused(f"{code} is not supported: {allowed or 'target may be ' + ', '.join(self.listed)}.")
+        names = [f"{language_name(code)} ({code})" for code in (target, source)]
+        targets = ", ".join(languages.get(source, ())) or "no language"
+        raise Refused(
+            f"{names[0]} is not available as a target language from {names[1]}, which is translated into {targets}."
+        )
+
+    async def translator(self, step: Step, wishes: Wishes = PLAIN) -> Translator:
+        """A translator that does what a request wants; its model is loaded if it is not in memory."""
+        found = await self._without_memory(step, wishes)
+        if not wishes.memory:
+            return found
+        pair = step.source, step.target
+        recall = await in_thread(self.memories.recall, pair, wishes.key, wishes.threshold)
+        return found if recall is None else found.with_recall(recall)
+
+    async def _without_memory(self, step: Step, wishes: Wishes) -> Translator:
+        loaded = await self.load(step.model)
+        if not wishes.glossary:
+            return loaded.translator(step, wishes)
+        try:  # the first one loads the model in torch, for its search
+            return await in_thread(loaded.translator, step, wishes)
+        except GlossaError as error:
+            logger.error("%s", error)
+            raise Refused("Here this model takes no glossary; the log of the server says why.") from error
+
+    async def load(self, name: str) -> Loaded:
+        """A model, which is loaded if it is not in memory."""
+        if name not in self.loaded:
+            async with self.turn:
+                if name not in self.loaded:
+                    await self._load(name)
+        self.loaded.move_to_end(name)
+        return self.loaded[name]
+
+    async def _load(self, name: str) -> None:
+        try:
+            engine, tokenizer = await in_thread(load, name, self.engine)
+        except GlossaError as error:
+            logger.error("%s", error)
+            raise Refused("The model does not load; the log of the server says why.", 500) from error
+        self.loaded[name] = Loaded(name, engine, tokenizer)
+        while len(self.loaded) > self.max_loaded:  # requests that are being translated keep theirs until they end
+            logger.info("%s leaves the memory.", self.loaded.popitem(last=False)[0])
+
+    async def reload(self) -> None:
+        """Load the models in memory again. Requests use the old ones until the new ones are there."""
+        for name in list(self.loaded):
+            async with self.turn:
+                await self._load(name)
+            logger.info("%s was loaded again.", name)
+
+
+def directions(name: str) -> list[Step]:
+    """The languages between which a model translates. Raises `GlossaError` if they are unknown."""
+    given, _, model = name.rpartition("=")
+    if given:
+        source, _, target = given.partition("-")
+        if not source or not target:
+            raise GlossaError(f"{name}: give SOURCE-TARGET=MODEL, such as en-fr={model}.")
+        return [Step(model, settled_code(source), settled_code(target))]
+    known = Languages.of(model)
+    # A model of several languages translates from any of them.
+    sources = [known.source] if known.source else list(known.targets) if known.tagged else []
+    steps = [Step(model, source, target) for source in sources for target in known.targets if source != target]
+    if not steps:
+        raise GlossaError(f"{model} does not say its languages. Give them: SOURCE-TARGET={model}.")
+    return steps
+
+
+def load(name: str, engine: str) -> tuple[Engine, Any]:
+    """The engine of a model and its tokenizer."""
+    known = Languages.of(name)
+    first = known.targets[0] if known.tagged else None
+    return load_engine([name], engine, Wanted(first, known.source or first))

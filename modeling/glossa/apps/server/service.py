@@ -1,0 +1,308 @@
+"""What a server does for each request: find the models, translate, and say how it went."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ...base.errors import GlossaError
+from ...model.segments_glossa import Segment
+from ...translate.engines.engine import Translation
+from ...translate.search.terms import MISSING
+from ...translate.texts.tags import Tagged
+from ...translate.texts.text import Sentence, Text
+from ...translate.translator import Translator
+from .corrections import Corrections
+from .detection import Detector
+from .files import Files
+from .keys import Keys
+from .limits import Clients, Limits
+from .measures import Measures
+from .memories import Memories
+from .models import BETWEEN, PLAIN, Loaded, Models, Step, Wishes
+from .queue import Queue, in_thread
+from .refusals import MAX_SECONDS, Refused
+
+
+@dataclass
+class Answer:
+    """The translation of one text.
+
+    Attributes:
+        source: Code of its language.
+        confidence: How sure it is, in percent; None if the request said the language.
+        translations: Its translations, best first.
+        pivot: Code of the language through which it was translated, or None.
+        missing: Terms of the glossary that the best translation lacks.
+    """
+
+    source: str
+    confidence: float | None
+    translations: list[Translation]
+    pivot: str | None = None
+    missing: list[str] = field(default_factory=list)
+
+    @property
+    def alternatives(self) -> list[str]:
+        """The texts of the translations after the best one."""
+        return [translation.text for translation in self.translations[1:] if translation.text]
+
+
+class Part(NamedTuple):
+    """A translated sentence of a text.
+
+    Attributes:
+        text: The number of the text.
+        before: The white space between its translation and the one before, in the same text.
+        source: The sentence.
+        translation: What it became, with its text as it stands in the whole.
+    """
+
+    text: int
+    before: str
+    source: str
+    translation: Translation
+
+    @classmethod
+    def of(cls, text: Text, number: int, place: int) -> "Part":
+        sentence = text.sentences[place]
+        before, written = text.part(place)
+        return cls(number, before, sentence.source, replace(sentence.best, text=written))
+
+
+@dataclass
+class Service:
+    """A running server.
+
+    Attributes:
+        models: Its models.
+        keys: The keys that requests need; None if they need none.
+        corrections: Where corrections are saved; None if they are not.
+        folder: For translated files, of this server alone; None if it does not translate documents.
+        limits: What a request may ask for.
+        explaining: Held by the one request whose translation is being explained.
+    """
+
+    models: Models
+    keys: Keys | None = None
+    corrections: Corrections | None = None
+    folder: Path | None = None
+    limits: Limits = field(default_factory=Limits)
+    queue: Queue = field(default_factory=Queue)
+    measures: Measures = field(default_factory=Measures)
+    explaining: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @property
+    def memories(self) -> Memories:
+        """The translation memories."""
+        return self.models.memories
+
+    @cached_property
+    def files(self) -> Files:
+        """Translates documents, and texts with HTML tags. Raises `Refused` if this server does not."""
+        if self.folder is None:
+            raise Refused("This server does not translate documents.", 403)
+        (done := self.folder / "done").mkdir(exist_ok=True)
+        return Files(done, self.queue, self.models)
+
+    @cached_property
+    def detector(self) -> Detector:
+        """Finds the language of a text, among all languages of the models."""
+        return Detector(code for pair in self.models.steps for code in pair)
+
+    def allow(self, key: object, header: str | None) -> str | None:
+        """The name of the key of a request, which is a field or a bearer token; None if requests need no key.
+
+        Raises `Refused` for a missing or an unknown key.
+        """
+        if self.keys is None:
+            return None
+        bearer = header[7:] if header and header.startswith("Bearer ") else None
+        return self.keys.check(key or bearer)
+
+    @cached_property
+    def clients(self) -> Clients:
+        """Counts the requests of each client."""
+        return Clients(self.limits.requests)
+
+    def step(self, source: str, target: str) -> Step:
+        """The only model that translates from `source` to `target`. Raises `Refused` if there are none, or two."""
+        step, *further = self.models.route(source, target)
+        if further:
+            raise Refused(f"From {source} to {target} there is no model, and here no way through another language.")
+        return step
+
+    async def translate(self, texts: list[str], source: str, target: str, wishes: Wishes = PLAIN) -> list[Answer]:
+        """The answer for each text.
+
+        Args:
+            texts: The texts.
+            source: Code of their language, or "auto".
+            target: Code of the wanted language.
+            wishes: What the translations have; they are fewer than asked for if the search finds no more different
+                ones.
+
+        Raises:
+            Refused: if the languages are not served, a text cannot be translated, or the server is busy.
+        """
+        deadline = self.deadline()
+        if source != "auto":
+            found = await self._translate(texts, source, target, wishes, deadline)
+            return [Answer(source, None, own, pivot, missing_terms(own[0])) for own, pivot in found]
+        ranked = [ranks[0] for ranks in await self.detected(texts)]
+        answers: dict[int, Answer] = {}
+        for code in dict.fromkeys(code for code, _ in ranked):
+            own = [index for index, (found_code, _) in enumerate(ranked) if found_code == code]
+            found = await self._translate([texts[index] for index in own], code, target, wishes, deadline)
+            for index, (translations, pivot) in zip(own, found, strict=True):
+                missing = missing_terms(translations[0])
+                answers[index] = Answer(code, ranked[index][1], translations, pivot, missing)
+        return [answers[index] for index in range(len(texts))]
+
+    async def translate_html(self, texts: list[str], source: str, target: str, wishes: Wishes) -> list[Answer]:
+        """The answers for texts with HTML tags, each with one translation."""
+        deadline = self.deadline()
+        found: list[tuple[str, float | None]] = [(source, None)] * len(texts)
+        if source == "auto":
+            found = [ranks[0] for ranks in await self.detected([re.sub("<[^>]*>", " ", text) for text in texts])]
+        steps = {code: self.step(code, target) for code, _ in found if code != target}
+        answers: list[Answer] = []
+        for text, (code, share) in zip(texts, found, strict=True):
+            written, missing = text, list[str]()
+            if code in steps:
+                written, missing = await self.files.translate_html(text, steps[code], wishes, deadline)
+            answers.append(Answer(code, share, [Translation(written)], None, missing))
+        return answers
+
+    def deadline(self) -> float:
+        """The time of the event loop after which nobody waits for an answer to a request that comes now."""
+        return asyncio.get_running_loop().time() + MAX_SECONDS
+
+    async def plan(self, texts: list[str], source: str, target: str, wishes: Wishes = PLAIN) -> list[Text]:
+        """The sentences of texts in one language. Raises `Refused` if the languages are not served."""
+        steps = self._steps(source, target, wishes)
+        if not steps:
+            return [copied(text) for text in texts]
+        return await self._plan(texts, await self.models.translator(*steps[0]))
+
+    def _steps(self, source: str, target: str, wishes: Wishes) -> list[tuple[Step, Wishes]]:
+        """The models on the way, each with what is wished of it; none if the texts stay as they are."""
+        if source == target and source in self.models.languages:
+            return []
+        first, *further = self.models.route(source, target)
+        if not further:
+            return [(first, wishes)]
+        if wishes.glossary:
+            raise Refused(f"A glossary needs a model from {source} to {target}. Leave it out here.")
+        # Memories have nothing to do with the second: what they approve are translations of texts that people wrote.
+        return [(first, BETWEEN), *((step, replace(wishes, memory=False)) for step in further)]
+
+    async def _plan(self, texts: list[str], translator: Translator) -> list[Text]:
+        planned = await in_thread(translator.plan, texts)
+        if failure := next((text.failure for text in planned if text.failure), None):
+            raise Refused(f"A text cannot be translated: {failure}")
+        return planned
+
+    async def stream(
+        self, texts: Sequence[Text], source: str, target: str, wishes: Wishes = PLAIN
+    ) -> AsyncIterator[list[Part]]:
+        """The sentences of [`plan`] with their translations, in order, some at a time. Raises as [`translate`]."""
+        order = [(number, place) for number, text in enumerate(texts) for place in range(len(text.sentences))]
+        sentences = [texts[number].sentences[place] for number, place in order]
+        given = 0
+
+        def ready() -> list[Part]:
+            nonlocal given
+            first = given
+            while given < len(order) and sentences[given].translations:
+                given += 1
+            return [Part.of(texts[number], number, place) for number, place in order[first:given]]
+
+        if all(sentence.translations for sentence in sentences):
+            yield ready()
+            return
+        first, *further = self._steps(source, target, wishes)
+        translator = await self.models.translator(*first)
+        self.measures.characters.labels(source, target).inc(sum(len(text.source) for text in texts))
+        async with aclosing(self.queue.pieces(translator, sentences, growing=True)) as pieces:  # type: ignore[type-var]
+            async for piece in pieces:
+                for second in further:
+                    best = [one.best.text for one in piece]
+                    found = without_confidence(await self._translate_with(*second, best, self.deadline()))
+                    for sentence, translations in zip(piece, found, strict=True):
+                        sentence.translations = translations
+                if parts := ready():
+                    yield parts
+
+    async def _translate(
+        self, texts: list[str], source: str, target: str, wishes: Wishes, deadline: float
+    ) -> list[tuple[list[Translation], str | None]]:
+        steps = self._steps(source, target, wishes)
+        if not steps:
+            return [([Translation(text)], None) for text in texts]
+        first, *further = steps
+        found = await self._translate_with(*first, texts, deadline)
+        for second in further:
+            best = [translations[0].text for translations in found]
+            found = without_confidence(await self._translate_with(*second, best, deadline))
+        self.measures.characters.labels(source, target).inc(sum(map(len, texts)))
+        return [(translations, first[0].target if further else None) for translations in found]
+
+    async def _translate_with(
+        self, step: Step, wishes: Wishes, texts: list[str], deadline: float
+    ) -> list[list[Translation]]:
+        translator = await self.models.translator(step, wishes)
+        planned = await self._plan(texts, translator)
+        sentences = [sentence for text in planned for sentence in text.sentences]
+        await self.queue.translate(translator, sentences, deadline)
+        return await in_thread(translator.join, planned)
+
+    def _ranks(self, texts: list[str]) -> list[list[tuple[str, float]]]:
+        return [self.detector.rank(text) for text in texts]
+
+    async def detected(self, texts: list[str]) -> list[list[tuple[str, float]]]:
+        """The languages that each text may be in, as [`Detector.rank`]."""
+        return await in_thread(self._ranks, texts)
+
+    async def explain(self, step: Step, sentence: str, prefix: list[int]) -> dict[str, Any]:
+        """How a model translates a sentence whose translation begins with the tokens `prefix`; see [`explain`]."""
+        loaded = await self.models.load(step.model)
+        async with self.explaining:
+            try:
+                return await in_thread(_explain, loaded, step, sentence, prefix)
+            except GlossaError as error:
+                raise Refused(f"This model cannot be explained: {error}") from error
+
+
+def _explain(loaded: Loaded, step: Step, sentence: str, prefix: list[int]) -> dict[str, Any]:
+    from .explain import explain  # needs torch, which other requests may not
+
+    return explain(*loaded.in_torch(), step.target, sentence, prefix)
+
+
+def copied(text: str) -> Text:
+    """A text that is its own translation."""
+    whole = Sentence(Segment(text, "", copied=True))
+    whole.keep_source("", failed=False)
+    return Text(Tagged.plain(text), [whole])
+
+
+def without_confidence(found: list[list[Translation]]) -> list[list[Translation]]:
+    """Translations of translations: a model knows how right it is with texts that people wrote."""
+    for translation in (each for translations in found for each in translations):
+        translation.confidence, translation.words = None, ()
+    return found
+
+
+def rounded(confidence: float | None) -> float | None:
+    """A probability as it is answered, with four digits."""
+    return None if confidence is None else round(confidence, 4)
+
+
+def missing_terms(translation: Translation) -> list[str]:
+    """The terms of a glossary that a translation lacks, each with what it should have become."""
+    return [f"{term} -> {targets}" for term, targets, state in translation.terms if state == MISSING]

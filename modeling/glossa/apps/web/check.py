@@ -1,0 +1,112 @@
+"""What the precision of the stored weights changes: translations through the exported graphs."""
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy
+
+from ...base.errors import require
+from ...base.metrics import bleu_tokenizer, score
+from ...model.batches_glossa import max_target_length
+from ...translate.engines.engine import Engine, Search, Translation
+from ...translate.translator import Translator
+from .graphs import PRECISIONS, Weights, restored, stored
+from .parts import Exported
+
+PAIRS = 500  # of the test pairs, the first ones
+LEAST_IDENTICAL, MOST_LOST = 0.98, 0.2  # share of translations, and points of BLEU, by which `auto` chooses
+
+
+@dataclass(frozen=True)
+class Row:
+    """What a precision changes: its bytes before packing, its scores, the share of translations as in float32."""
+
+    precision: str
+    size: int
+    identical: float
+    bleu: float
+    chrf: float
+
+
+class GraphEngine(Engine):
+    """Greedy search through the two graphs of [`take_weights`] in ONNX Runtime."""
+
+    num_beams = 1
+
+    def __init__(self, parts: Exported, weights: Weights, folder: Path, decode: Any):
+        runtime = require("onnxruntime", "engine")
+        for name, value in weights.items():
+            value.tofile(folder / name)
+        for graph in ("encoder.onnx", "decoder.onnx"):
+            (folder / graph).write_bytes((parts.graphs / graph).read_bytes())
+        self.encoder = runtime.InferenceSession(folder / "encoder.onnx")
+        self.decoder = runtime.InferenceSession(folder / "decoder.onnx")
+        self.model, self.decode = parts.model, decode
+        for name, value in parts.model["text"].items():
+            if value is not None:
+                setattr(self, name, frozenset(value) if name == "abbreviations" else value)
+
+    def translate(self, sources: list[list[int]], search: Search) -> list[Translation]:
+        """The most probable next token, again and again; the settings of `search` are not used."""
+        settings, longest = self.model["search"], max(map(len, sources))
+        ids = numpy.full((len(sources), longest), settings["padding"], dtype=numpy.int64)
+        mask = numpy.zeros_like(ids)
+        for row, source in enumerate(sources):
+            ids[row, : len(source)], mask[row, : len(source)] = source, 1
+        (read,) = self.encoder.run(None, {"input_ids": ids, "attention_mask": mask})
+        limits = numpy.array([max_target_length(len(source), self.model["limits"]["target"]) for source in sources])
+        written, running = read[..., :0, :], numpy.ones(len(sources), dtype=bool)
+        tokens = numpy.full((len(sources), 1), settings["start"], dtype=numpy.int64)
+        while running.any():
+            inputs = {"input_ids": tokens[:, -1:], "attention_mask": mask, "source": read, "target": written}
+            written, best = self.decoder.run(["new_target", "tokens"], inputs | {"count": numpy.array([1])})
+            tokens = numpy.concatenate((tokens, numpy.where(running[:, None], best, settings["padding"])), axis=1)
+            running &= ~numpy.isin(tokens[:, -1], settings["ends"]) & (tokens.shape[1] <= limits)
+        return [Translation(text) for text in self.decode(tokens.tolist(), skip_special_tokens=True)]
+
+
+def compare(parts: Exported, tokenizer: Any, pairs: Sequence[tuple[str, str]], language: str) -> list[Row]:
+    """A row for each precision, float32 first.
+
+    Args:
+        parts: The parts of the model.
+        tokenizer: Its tokenizer.
+        pairs: Texts and their references, of which the first `PAIRS` are translated greedily.
+        language: Of the references: the model translates into it, and BLEU's tokenizer is chosen for it.
+    """
+    sources, references = zip(*pairs[:PAIRS], strict=True)
+    asked = tokenizer.into(language) if parts.model["tagged"] else tokenizer
+    rows: list[Row] = []
+    reference: list[str] = []
+    for precision in PRECISIONS:
+        saved = stored(parts.weights, precision)
+        with tempfile.TemporaryDirectory(prefix="glossa-web-") as folder:
+            engine = GraphEngine(parts, restored(saved), Path(folder), asked.batch_decode)
+            found = Translator(engine, asked).best(sources)
+        reference = reference or found
+        scores = score(
+            found, [[one] for one in references], tokenize=bleu_tokenizer(language), metrics=("bleu", "chrf")
+        )
+        same = sum(map(str.__eq__, found, reference)) / len(found)
+        size = sum(value.nbytes for value in saved.values())
+        rows.append(Row(precision, size, same, scores["bleu"]["score"], scores["chrf"]["score"]))
+    return rows
+
+
+def smallest(rows: Sequence[Row]) -> str:
+    """The smallest precision that changes few translations and loses no more BLEU than the limits above."""
+    first = rows[0]
+    allowed = [row for row in rows if row.identical >= LEAST_IDENTICAL and first.bleu - row.bleu <= MOST_LOST]
+    return min(allowed, key=lambda row: row.size).precision
+
+
+def table(rows: Sequence[Row]) -> list[str]:
+    """The rows as lines of a table."""
+    lines = ["weights   megabytes  identical   BLEU  chrF++"]
+    for row in rows:
+        size, share = row.size / 1e6, 100 * row.identical
+        lines.append(f"{row.precision:8} {size:10.1f} {share:9.1f}% {row.bleu:6.1f} {row.chrf:7.1f}")
+    return lines

@@ -1,0 +1,239 @@
+"""The rules about texts as data for JavaScript: patterns, classes of characters, lists of words.
+
+The walkers over them are in `page/browser/`. The patterns are translated from the parsed form of Python's own, so that
+each rule is written once.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from typing import Any
+
+from ...base import han_numbers, word_links
+from ...model import (
+    abbreviations_glossa,
+    clauses_glossa,
+    facts_glossa,
+    segments_glossa,
+    sentences_glossa,
+    spans_glossa,
+)
+from ...translate import plausibility
+from ...translate.texts import labels
+from ...translate.texts.spans import FINAL
+
+_parser: Any = import_module("re._parser")  # the standard library has no public one
+_SPACE = r"\t-\r\u{1c}-\u{20}\u{85}\u{a0}\u{1680}\u{2000}-\u{200a}\u{2028}\u{2029}\u{202f}\u{205f}\u{3000}"
+# Python's classes; JavaScript's \w and \d know ASCII only, and its \s other characters.
+_CLASSES = {"DIGIT": r"\p{Nd}", "SPACE": _SPACE, "WORD": r"\p{L}\p{N}_"}
+
+PATTERNS: dict[str, re.Pattern] = {
+    "whiteSpace": sentences_glossa._WHITE_SPACE,
+    "invisible": sentences_glossa._INVISIBLE,
+    "end": sentences_glossa._END,
+    "next": sentences_glossa._NEXT,
+    "elision": sentences_glossa._ELISION,
+    "roman": sentences_glossa._ROMAN,
+    "site": sentences_glossa._ADDRESS,
+    "clause": clauses_glossa._CLAUSE,
+    "space": clauses_glossa._SPACE,
+    "listMark": facts_glossa.LIST_MARK,
+    "noSpaces": facts_glossa.NO_SPACES,
+    "leading": segments_glossa._LEADING,
+    "trailing": segments_glossa._TRAILING,
+    "numberOrMark": segments_glossa._NUMBER,
+    "finalMarks": segments_glossa._END,
+    "glue": segments_glossa._GLUE,
+    "unread": segments_glossa._INVISIBLE,
+    "quoted": labels._QUOTED,
+    "shortened": labels._SHORTENED,
+    "span": spans_glossa._SPAN,
+    "item": spans_glossa.ITEM,
+    "address": spans_glossa.ADDRESS,
+    "placeholder": spans_glossa.PLACEHOLDER,
+    "hanNumber": han_numbers._NUMBER,
+    "hanToken": han_numbers._TOKEN,
+    "word": word_links._WORD,
+    "repeated": plausibility._REPEATED,
+    "quantity": plausibility._NUMBER,
+}
+LIMITS = {
+    "copied": plausibility.COPIED_LETTERS,
+    "checked": plausibility.CHECKED_LENGTH,
+    "spare": plausibility.SPARE_LENGTH,
+    "shortest": plausibility.SHORTEST,
+    "longest": plausibility.LONGEST,
+    "spelled": plausibility.SPELLED,
+    "hours": plausibility.HOURS,
+    "invented": plausibility.INVENTED,
+}
+
+
+def text_rules() -> dict[str, Any]:
+    """All rules, to be written as JSON."""
+    lists = {name: sorted(getattr(abbreviations_glossa, name)) for name in abbreviations_glossa.__all__}
+    lists["END_MARKS"] = list(abbreviations_glossa.END_MARKS)
+    return {
+        "patterns": {name: javascript(pattern) for name, pattern in PATTERNS.items()},
+        "classes": {name: _ranges(map(chr, range(0x110000)), holds) for name, holds in CLASSES.items()},
+        "lists": lists,
+        "casefold": {c: c.casefold() for c in map(chr, range(0x110000)) if c.casefold() != c.lower()},
+        "opening": sentences_glossa._OPENING,
+        "lookBack": sentences_glossa._LOOK_BACK,
+        "joiners": clauses_glossa._JOINERS,
+        "thai": [clauses_glossa._THAI_LEADING, clauses_glossa._THAI_FOLLOWING],
+        "wordCharacters": segments_glossa._WORD,
+        "clauseMarks": segments_glossa._CLAUSE_MARKS,
+        "hidden": spans_glossa.Hidden.LETTERS,
+        "mark": spans_glossa.MARK,
+        "sentinels": spans_glossa.SENTINELS,
+        "capitals": [facts_glossa.UPPER_WORDS, facts_glossa.TITLE_WORDS, facts_glossa.MOST],
+        "limits": LIMITS,
+        "final": FINAL,
+        "labels": {
+            "kinds": labels.KINDS,
+            "separators": list(labels._SEPARATORS),
+            "wide": labels.WIDE,
+            "plain": labels.PLAIN,
+            "own": labels.OWN,
+            "spaced": labels.SPACED,
+            "opening": labels.OPENING,
+            "inside": labels.INSIDE,
+            "nouns": labels.NOUNS,
+        },
+        "han": {
+            "digits": han_numbers._DIGITS,
+            "units": han_numbers._UNITS,
+            "groups": han_numbers._GROUPS,
+            "signs": han_numbers._SIGNS,
+        },
+    }
+
+
+def _named(*starts: str) -> Callable[[str], bool]:
+    return lambda character: unicodedata.name(character, "").startswith(starts)
+
+
+CLASSES: dict[str, Callable[[str], bool]] = {
+    "digit": str.isdigit,
+    "upper": str.isupper,
+    "lower": str.islower,
+    "title": lambda character: unicodedata.category(character) == "Lt",
+    # Georgian has small letters that begin sentences.
+    "begins": lambda character: character.islower() and character.title() == character,
+    "virama": lambda character: unicodedata.combining(character) == 9,
+    "wholeWords": _named(*sentences_glossa._WHOLE_WORDS),
+    "periodScripts": lambda c: c.isalpha() and unicodedata.name(c, "").split(" ")[0] in facts_glossa.PERIOD_SCRIPTS,
+}
+
+
+def _ranges(characters: Iterable[str], holds: Callable[[str], bool]) -> str:
+    """The characters that `holds` as ranges of a class of JavaScript."""
+    found: list[list[int]] = []
+    for number in map(ord, filter(holds, characters)):
+        if found and found[-1][1] == number - 1:
+            found[-1][1] = number
+        else:
+            found.append([number, number])
+    return "".join(f"{_literal(first)}-{_literal(last)}" if last > first else _literal(first) for first, last in found)
+
+
+def javascript(pattern: re.Pattern) -> dict[str, str]:
+    """A pattern of Python as `source` and `flags` of JavaScript, with equal matches.
+
+    Raises `ValueError` for what no rule uses: conditions, flags for a part of a pattern.
+    """
+    parsed = _parser.parse(pattern.pattern, pattern.flags)
+    names = {number: name for name, number in parsed.state.groupdict.items()}
+    flags = "ui" if pattern.flags & re.IGNORECASE else "u"
+    return {"source": _Writer(names).sequence(parsed), "flags": flags}
+
+
+class _Writer:
+    def __init__(self, names: dict[int, str]):
+        self.names, self.atomic = names, 0
+
+    def sequence(self, items: Iterable[tuple[Any, Any]]) -> str:
+        return "".join(self.item(str(kind), value) for kind, value in items)
+
+    def item(self, kind: str, value: Any) -> str:
+        if kind == "LITERAL":
+            return _literal(value)
+        if kind == "NOT_LITERAL":
+            return f"[^{_literal(value)}]"
+        if kind == "ANY":
+            return r"[^\n]"
+        if kind == "IN":
+            return _characters(value)
+        if kind == "BRANCH":
+            return f"(?:{'|'.join(map(self.sequence, value[1]))})"
+        if kind == "SUBPATTERN":
+            return self.group(*value)
+        if kind in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
+            return self.repeat(kind, *value)
+        if kind == "ATOMIC_GROUP":
+            return self.without_return(self.sequence(value))
+        if kind in ("ASSERT", "ASSERT_NOT"):
+            direction, inner = value
+            return f"(?{'<' if direction < 0 else ''}{'=' if kind == 'ASSERT' else '!'}{self.sequence(inner)})"
+        if kind == "AT":
+            return _PLACES[str(value)]
+        if kind == "GROUPREF":
+            return rf"\k<{self.name(value)}>"
+        raise ValueError(f"JavaScript has no {kind} as Python has it.")
+
+    def group(self, number: int | None, added: int, removed: int, inner: Any) -> str:
+        if added or removed:
+            raise ValueError("JavaScript has no flags for a part of a pattern.")
+        body = self.sequence(inner)
+        return f"(?:{body})" if number is None else f"(?<{self.name(number)}>{body})"
+
+    def name(self, number: int) -> str:
+        return self.names.get(number, f"g{number}")
+
+    def repeat(self, kind: str, least: int, most: Any, inner: Any) -> str:
+        upper = "" if most == _parser.MAXREPEAT else str(most)
+        repeated = f"(?:{self.sequence(inner)}){{{least},{upper}}}"
+        if kind == "POSSESSIVE_REPEAT":
+            return self.without_return(repeated)
+        return repeated + ("?" if kind == "MIN_REPEAT" else "")
+
+    def without_return(self, body: str) -> str:
+        """A part that gives nothing back: a lookahead does not, and what it found is then taken."""
+        self.atomic += 1
+        return rf"(?=(?<atomic{self.atomic}>{body}))\k<atomic{self.atomic}>"
+
+
+_WORD_BOUNDARY = r"(?:(?<=[{0}])(?![{0}])|(?<![{0}])(?=[{0}]))".format(_CLASSES["WORD"])
+_PLACES = {
+    "AT_BEGINNING": "^",
+    "AT_BEGINNING_STRING": "^",
+    "AT_END": r"(?=\n?$)",
+    "AT_END_STRING": "$",
+    "AT_BOUNDARY": _WORD_BOUNDARY,
+}
+
+
+def _literal(number: int) -> str:
+    return rf"\u{{{number:x}}}"
+
+
+def _characters(items: list[tuple[Any, Any]]) -> str:
+    """A class of characters. Those that are not of a category are an alternative: they cannot be a part of a class."""
+    members = [(str(kind), value) for kind, value in items if str(kind) != "NEGATE"]
+    negated = len(members) < len(items)
+    others = [str(value).removeprefix("CATEGORY_NOT_") for kind, value in members if "_NOT_" in str(value)]
+    plain = "".join(_member(kind, value) for kind, value in members if "_NOT_" not in str(value))
+    if not others:
+        return f"[{'^' if negated else ''}{plain}]"
+    alternatives = "|".join([*([f"[{plain}]"] if plain else []), *(f"[^{_CLASSES[name]}]" for name in others)])
+    return f"(?:(?!{alternatives})[^])" if negated else f"(?:{alternatives})"
+
+
+def _member(kind: str, value: Any) -> str:
+    if kind == "LITERAL":
+        return _literal(value)
+    if kind == "RANGE":
+        return "-".join(map(_literal, value))
+    return _CLASSES[str(value).removeprefix("CATEGORY_")]

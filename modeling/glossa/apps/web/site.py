@@ -1,0 +1,119 @@
+"""Write a folder of static files with a model in it: any file server shows a page that translates in the browser.
+
+    index.html, *.js, style.css      the page
+    browser/                         what translates there
+    model.json, rules.json           languages, search, limits; the rules about texts
+    encoder.onnx.gz, decoder.onnx.gz, weights.safetensors.gz, tokenizer.json.gz
+    attention.onnx.gz                for explanations, loaded when one is asked for
+    runtime/                         ONNX Runtime and the tokenizer, with their licenses
+
+Large files are gzipped, and unpacked by the page, so that their size does not depend on the server.
+"""
+
+import gzip
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+from ...base.errors import GlossaError
+from ...base.run_folder import RunFolder
+from ...model.modeling_glossa import GlossaForConditionalGeneration
+from ...translate.loading import load_model, load_tokenizer
+from . import PAGE
+from .check import compare, smallest, table
+from .graphs import GRAPHS, save_weights, stored
+from .parts import Exported, exported
+from .patterns import text_rules
+from .runtime import packages, write_runtime
+
+SERVER_ONLY = ("docs",)  # of the page, what describes the requests of a server
+PACKED = ".gz"
+KEPT_OFFLINE: tuple[str, ...] = (".html", ".js", ".mjs", ".css", ".svg", PACKED)
+VERSION = 1  # of the layout; the page refuses others
+WEIGHTS = "weights.safetensors"
+LATER = "attention.onnx"  # not loaded before it is needed
+DEFAULT = "float16"  # without pairs to compare with: half the bytes, and rounding to 11 bits
+
+
+def export_site(
+    name: str, folder: Path, facts: dict[str, Any], precision: str = "auto", runtime: Path | None = None
+) -> list[str]:
+    """Write a page with a model, and return a table of what the precision of the weights changes, a line each.
+
+    Args:
+        name: The folder of a run, or a name on the Hub.
+        folder: An empty folder, or none yet.
+        facts: What the page says of the model: a `note`, a paragraph each.
+        precision: One of `PRECISIONS`, or "auto": the smallest that changes next to nothing on the run's test pairs,
+            and float16 for a model without any.
+        runtime: See [`write_runtime`].
+
+    Raises `GlossaError` if the model cannot be exported, or the runtime cannot be had.
+    """
+    model, tokenizer = load_model(name), load_tokenizer(name)
+    if not isinstance(model, GlossaForConditionalGeneration):
+        raise GlossaError(f"{name} is a {type(model).__name__}. Give a Glossa model.")
+    with exported(model, tokenizer) as parts:
+        run, language = RunFolder(name), parts.model["target"]
+        lines = [f"No test pairs: {DEFAULT} is stored, and not compared with float32."]
+        chosen = DEFAULT
+        if run.held_out_file("test").is_file():
+            pairs = run.load_held_out("test", language if parts.model["tagged"] else None)
+            rows = compare(parts, tokenizer, list(zip(pairs["source"], pairs["target"], strict=True)), language)
+            chosen, lines = smallest(rows), table(rows)
+        chosen = chosen if precision == "auto" else precision
+        write_site(parts, folder, chosen, facts, runtime)
+    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    return [*lines, f"{folder}: {size / 1e6:.1f} MB with weights in {chosen}"]
+
+
+def write_site(parts: Exported, folder: Path, precision: str, facts: dict[str, Any], runtime: Path | None) -> None:
+    """Write the folder of a page.
+
+    Args:
+        parts: The parts of the model.
+        folder: An empty one, or none yet.
+        precision: One of `PRECISIONS` of the weights as they are stored.
+        facts: What the page says of the model: its name, license, training data and scores.
+        runtime: See [`write_runtime`].
+    """
+    shutil.copytree(PAGE, folder, ignore=shutil.ignore_patterns(*SERVER_ONLY), dirs_exist_ok=True)
+    for name in ("engine.js", "offline.js"):  # the first one instead of the server's
+        shutil.move(folder / "browser" / name, folder / name)
+    write_runtime(folder / "runtime", runtime)
+    save_weights(stored(parts.weights, precision), folder / WEIGHTS)
+    for name in GRAPHS:
+        shutil.copy(parts.graphs / f"{name}.onnx", folder)
+    for name, content in parts.tokenizers.items():
+        (folder / name).write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
+    (folder / "rules.json").write_text(json.dumps(text_rules(), ensure_ascii=False), encoding="utf-8")
+    packed = [WEIGHTS, *(f"{name}.onnx" for name in GRAPHS), *parts.tokenizers, "rules.json"]
+    files = {name: _pack(folder / name) for name in packed}
+    files[LATER]["later"] = True
+    for file in sorted((folder / "runtime").glob(f"*{PACKED}")):
+        size = len(gzip.decompress(file.read_bytes()))
+        files[f"runtime/{file.name.removesuffix(PACKED)}"] = {"stored": file.stat().st_size, "bytes": size}
+    offline = [
+        file.relative_to(folder).as_posix()
+        for file in sorted(folder.rglob("*"))
+        if file.suffix in KEPT_OFFLINE and file.name != LATER + PACKED
+    ]
+    description = parts.model | {
+        "offline": offline,
+        "version": VERSION,
+        "precision": precision,
+        "files": files,
+        "facts": facts,
+        "runtime": [{"package": one.package, "version": one.version, "license": one.license} for one in packages()],
+    }
+    (folder / "model.json").write_text(json.dumps(description, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+def _pack(file: Path) -> dict[str, Any]:
+    """Gzip a file in place, and say its sizes in bytes."""
+    content = file.read_bytes()
+    file.unlink()
+    packed = gzip.compress(content, mtime=0)
+    file.with_name(file.name + PACKED).write_bytes(packed)
+    return {"stored": len(packed), "bytes": len(content)}

@@ -1,0 +1,125 @@
+"""PO catalogs of gettext: their entries, with the characters of each string."""
+
+import gettext
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ..base.errors import GlossaError
+
+ESCAPE = re.compile(r"\\(?:[0-7]{1,3}|x[0-9a-fA-F]{1,2}|.)", re.S)
+_ESCAPES = {"\\n": "\n", "\\t": "\t", "\\r": "\r", '\\"': '"', "\\\\": "\\"}
+_PLURAL = re.compile(r"nplurals\s*=\s*(\d+)\s*;\s*plural\s*=\s*([^;\\]+)")
+_LINE = re.compile(r"[^\n]*(?:\n|\Z)")
+_OBSOLETE = re.compile(r"[ \t]*#~[ \t]*(?=[m\"])")
+_KEYWORD = re.compile(r"[ \t]*(msgctxt|msgid_plural|msgid|msgstr(?:\[\d+\])?)[ \t]*(?=\")")
+_STRING = re.compile(r'[ \t]*"((?:[^"\\\r\n]|\\.)*+)"[ \t]*\r?(?:\n|\Z)')
+
+
+@dataclass
+class Field:
+    """A keyword and its strings.
+
+    Attributes:
+        start: The first character of its line.
+        strings: What is between the quotes of each string.
+        end: The character after its last quote.
+    """
+
+    start: int
+    strings: list[tuple[int, int]] = field(default_factory=list)
+    end: int = 0
+
+    @property
+    def span(self) -> tuple[int, int]:
+        return self.strings[0][0] - 1, self.end
+
+    @property
+    def is_empty(self) -> bool:
+        return all(start == end for start, end in self.strings)
+
+
+@dataclass
+class Entry:
+    """The fields of an entry by their keyword, the lines of its flags, and whether it is commented out."""
+
+    fields: dict[str, Field] = field(default_factory=dict)
+    flags: list[tuple[int, int]] = field(default_factory=list)
+    is_obsolete: bool = False
+
+    @property
+    def translations(self) -> dict[int, Field]:
+        """The plural forms by their number; -1 for an entry without."""
+        return {
+            int(re.sub(r"\D", "", name) or -1): each for name, each in self.fields.items() if name.startswith("msgstr")
+        }
+
+    @property
+    def is_header(self) -> bool:
+        source = self.fields.get("msgid")
+        return source is not None and source.is_empty and "msgctxt" not in self.fields
+
+
+def flags_of(line: str) -> list[str]:
+    """The flags of a line that has them, such as fuzzy."""
+    return [flag.strip() for flag in line.strip(" \t\r\n#,~").split(",")]
+
+
+def unescaped(escape: str) -> str:
+    """What an escape stands for."""
+    return _ESCAPES.get(escape, escape)
+
+
+def said(text: str, own: Field | None) -> str:
+    """What the strings of a field say; "" without one."""
+    strings = [text[start:end] for start, end in own.strings] if own else []
+    return ESCAPE.sub(lambda found: unescaped(found[0]), "".join(strings))
+
+
+def plural_forms(header: str, name: str) -> tuple[int, int]:
+    """How many forms a catalog has, and which one is for 1; zeros if its header does not say it.
+
+    Raises `GlossaError` if what it says is no rule.
+    """
+    found = _PLURAL.search(header)
+    if found is None:
+        return 0, 0
+    try:
+        return int(found[1]), gettext.c2py(found[2])(1)
+    except ValueError as error:
+        raise GlossaError(f"{name}: its header has no valid Plural-Forms: {error}. Repair it.") from error
+
+
+def entries(text: str, name: str) -> Iterator[Entry]:
+    """The entries of a catalog. Raises `GlossaError` with the line if it is none."""
+    entry, current = Entry(), None
+    for number, found in enumerate(_LINE.finditer(text.removesuffix("\n")), 1):
+        position = found.start() + text.startswith("\ufeff", found.start())
+        obsolete = _OBSOLETE.match(text, position, found.end())
+        position = obsolete.end() if obsolete else position
+        body = text[position : found.end()].strip()
+        if not body or body.startswith("#"):
+            current = None
+            if body.startswith("#,"):
+                if entry.fields:
+                    yield entry
+                    entry = Entry()
+                entry.flags.append(found.span())
+            continue
+        if keyword := _KEYWORD.match(text, position):
+            begins = keyword[1] == "msgctxt" or (keyword[1] == "msgid" and set(entry.fields) != {"msgctxt"})
+            if entry.fields and (begins or keyword[1] in entry.fields):
+                yield entry
+                entry = Entry()
+            entry.is_obsolete = obsolete is not None
+            current = entry.fields.setdefault(keyword[1], Field(found.start()))
+            position = keyword.end()
+        string = _STRING.match(text, position)
+        if string is not None and current is not None:
+            current.strings.append(string.span(1))
+            current.end = string.end(1) + 1
+        elif not obsolete:
+            reason = f"{body[:40]!r} is no keyword with a string in quotes"
+            raise GlossaError(f"{name}, line {number}: not PO: {reason}. Repair it.")
+    if entry.fields:
+        yield entry

@@ -1,0 +1,70 @@
+"""Pairs joined to a pair of several sentences, or of several clauses."""
+
+import re
+from collections.abc import Iterable, Sequence, Set
+from random import Random
+
+from ....base.pair import Pair
+from ....model.facts_glossa import NO_SPACES
+
+_PERIOD = re.compile(r"[.。।]$")
+_WORD = re.compile(r"\w+")
+_KANA = re.compile("[\u3040-\u30ff]")
+MOST = 4  # sentences
+CLAUSES = 0.7  # of the rows become one sentence; the others stay several
+
+Words = tuple[Set[str], Set[str]]  # of source and target, that are written in lower case
+
+
+def ordinary_words(pairs: Iterable[Pair]) -> Words:
+    """The words of each side that are in lower case after the first word: inside a sentence they need no capital."""
+    found: tuple[set[str], set[str]] = set(), set()
+    for pair in pairs:
+        for side, words in zip(pair, found, strict=True):
+            words.update(word for word in _WORD.findall(side)[1:] if word[0].islower())
+    return found
+
+
+def joined(pair: Pair, others: Sequence[Pair], generator: Random, words: Words) -> Pair:
+    """`pair` and one to three of `others` as one row: of several sentences, or of several clauses."""
+    chosen = [pair, *(generator.choice(others) for _ in range(generator.randint(1, MOST - 1)))]
+    if generator.random() < CLAUSES and (one := as_clauses(chosen, words)):
+        return one
+    return as_sentences(chosen)
+
+
+def as_sentences(pairs: Sequence[Pair]) -> Pair:
+    """All pairs in one row, with spaces between sentences in scripts that have them."""
+    return Pair(*(_spaced(side) for side in zip(*pairs, strict=True)))
+
+
+def as_clauses(pairs: Sequence[Pair], words: Words) -> Pair | None:
+    """All pairs as clauses of one sentence, with commas; None unless all sides end with a period.
+
+    The first word of a clause keeps its capital unless it is in `words`.
+    """
+    if not all(_PERIOD.search(side) for pair in pairs for side in pair):
+        return None
+    sides = []
+    for side, known in zip(zip(*pairs, strict=True), words, strict=True):
+        first, *others = side
+        clauses = [first, *(_lowered(other, known) for other in others)]
+        parts = [_PERIOD.sub(_comma(clause), clause) for clause in clauses[:-1]]
+        sides.append(_spaced([*parts, clauses[-1]]))
+    return Pair(*sides)
+
+
+def _lowered(text: str, words: Set[str]) -> str:
+    first = _WORD.match(text)
+    return text[:1].lower() + text[1:] if first and first[0].lower() in words else text
+
+
+def _comma(text: str) -> str:
+    if not NO_SPACES.search(text):
+        return ","
+    return "、" if _KANA.search(text) else "，"
+
+
+def _spaced(texts: Sequence[str]) -> str:
+    *before, last = texts
+    return "".join(text + ("" if NO_SPACES.match(text[-1:]) else " ") for text in before) + last

@@ -1,0 +1,1 @@
+"""Pairs to token ids: vocabularies, corruption for pretraining, links of tokens, augmented rows."""

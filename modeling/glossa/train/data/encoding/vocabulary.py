@@ -1,0 +1,313 @@
+"""Tokenizer training: byte-level BPE, Unigram, WordPiece, words or characters, with one or with two vocabularies."""
+
+import copy
+import json
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+from unicodedata import category
+
+from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+
+from ....base.errors import GlossaError
+from ....base.tokens import target_vocabulary
+from ..arguments import TokenizerArguments
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
+
+    from ....model.tokenization_glossa import GlossaTokenizer
+
+PAD, EOS, START, UNKNOWN = "<pad>", "</s>", "<s>", "<unk>"
+MARKS = 0.05  # for each letter
+SPECIAL_TOKENS = [PAD, EOS, START, UNKNOWN]  # ids 0 to 3, the defaults of GlossaConfig
+
+NORMALIZERS = {
+    "nfkc": normalizers.NFKC(),
+    "lowercase": normalizers.Lowercase(),
+    "hyphens_to_spaces": normalizers.Replace(Regex(r"[-\u2010\u2011]"), " "),
+    # The typographic apostrophe becomes the plain one, so that both spellings of a word give the same tokens.
+    "strip_punctuation": normalizers.Sequence(
+        [normalizers.Replace("\u2019", "'"), normalizers.Replace(Regex(r"[\p{P}\p{S}&&[^']]"), "")]
+    ),
+}
+# Decoding joins words with spaces; these spaces do not belong in text.
+_UNWANTED_SPACES = (
+    r" (?=[.,!?;:…)\]}”%])",
+    r"(?<=[(\[{“]) ",
+    r"(?<=\w ['’-]) (?=\w)",
+    r"(?<=\w) (?=['’-]\w)",
+)
+Texts = Iterable[str] | Iterator[list[str]]
+
+
+def train_tokenizer(
+    texts: Texts,
+    vocab_size: int,
+    max_length: int = 512,
+    options: TokenizerArguments | None = None,
+    extra_special_tokens: Sequence[str] = (),
+    target_languages: Sequence[str] = (),
+    exact: bool = True,
+    marks: bool = False,
+    kept: Sequence[str] = (),
+) -> "PreTrainedTokenizerFast":
+    """One vocabulary for both languages, learned from `texts` (both sides of the training split only).
+
+    The default is byte-level BPE (Radford et al. 2019, section 2.2), which has no unknown tokens. A space is added
+    before the first word, so that its tokens are the same as within a sentence; decoding removes it. `</s>` is added
+    at the end. Text that looks like a special token is encoded as text.
+
+    Args:
+        texts: Sentences, or batches of them.
+        vocab_size: Size of the vocabulary, special tokens included (for byte-level BPE also the 256 bytes). Unigram,
+            whole words and characters give fewer tokens if the text has fewer.
+        max_length: Saved as `model_max_length`, which `truncation=True` uses.
+        options: All other settings; its vocabulary sizes are ignored.
+        extra_special_tokens: Further special tokens; their ids follow the four that every Glossa tokenizer has.
+        target_languages: Codes of several target languages; the tokenizer is then a [`GlossaTokenizer`].
+        exact: False allows fewer tokens than `vocab_size` for every kind, if the text has fewer.
+        marks: Whether the text has many combining marks, see [`has_marks`].
+        kept: Characters that are tokens wherever they stand in a text, and that decoding keeps.
+
+    Raises:
+        GlossaError: if `texts` do not have that many tokens; the message says how many they have.
+    """
+    from transformers import PreTrainedTokenizerFast
+
+    from ....model.tokenization_glossa import GlossaTokenizer, language_token
+
+    options = options or TokenizerArguments()
+    extra = [*extra_special_tokens, *map(language_token, target_languages)]
+    tokenizer = _train(texts, vocab_size, options, extra, "vocab_size", exact, marks, kept)
+    source, settings = _with_special_tokens(tokenizer, options.source_special_tokens), _settings(max_length, extra)
+    if not target_languages:
+        return PreTrainedTokenizerFast(tokenizer_object=source, **settings)
+    target = _with_special_tokens(copy.deepcopy(tokenizer), "end")
+    return GlossaTokenizer(tokenizer_object=source, target_tokenizer_object=target, **settings)
+
+
+def train_tokenizer_pair(
+    sources: Texts,
+    targets: Texts,
+    options: TokenizerArguments,
+    max_length: int = 512,
+    target_languages: Sequence[str] = (),
+    marks: bool = False,
+    kept: Sequence[str] = (),
+) -> "GlossaTokenizer":
+    """Like `train_tokenizer`, with one vocabulary per side of `options.vocab_size` and `options.target_vocab_size`.
+
+    A target ends with `</s>`; the model itself adds `<s>` as the decoder's first input.
+    """
+    from ....model.tokenization_glossa import GlossaTokenizer, language_token
+
+    extra = list(map(language_token, target_languages))
+    source = _train(sources, options.vocab_size, options, extra, "vocab_size", marks=marks, kept=kept)
+    size = options.target_vocab_size or options.vocab_size
+    target = _train(targets, size, options, extra, "target_vocab_size", marks=marks, kept=kept)
+    return GlossaTokenizer(
+        tokenizer_object=_with_special_tokens(source, options.source_special_tokens),
+        target_tokenizer_object=_with_special_tokens(target, "end"),
+        **_settings(max_length, extra),
+    )
+
+
+def has_marks(texts: Iterable[str]) -> bool:
+    """Whether one letter in twenty or more is followed by a combining mark, as vowels are in the scripts of India.
+
+    The regular expression of byte-level BPE splits words at such marks, so they cannot become parts of longer pieces.
+    Vocabularies of such text are learned from words as they stand between spaces.
+    """
+    counts = Counter(category(letter)[0] for text in texts for letter in text)
+    return counts["M"] > MARKS * counts["L"]
+
+
+def vocabulary_files(tokenizer: "PreTrainedTokenizerBase") -> list[str]:
+    """What the token ids of a text depend on, but for languages: vocabularies, or the files of a slow tokenizer."""
+    if hasattr(tokenizer, "backend_tokenizer"):
+        return [tokenizer.backend_tokenizer.to_str(), target_vocabulary(tokenizer).to_str()]
+    with tempfile.TemporaryDirectory() as folder:
+        tokenizer.save_pretrained(folder)
+        return [json.dumps({file.name: file.read_bytes().hex()}) for file in sorted(Path(folder).iterdir())]
+
+
+def _settings(max_length: int, extra_special_tokens: Sequence[str]) -> dict:
+    return {
+        "pad_token": PAD,
+        "eos_token": EOS,
+        "bos_token": START,
+        "unk_token": UNKNOWN,
+        "model_max_length": max_length,
+        "model_input_names": ["input_ids", "attention_mask"],
+        "clean_up_tokenization_spaces": False,
+        "split_special_tokens": True,  # "</s>" in the user's text is text
+    } | ({"extra_special_tokens": list(extra_special_tokens)} if extra_special_tokens else {})
+
+
+def _with_special_tokens(tokenizer: Tokenizer, where: str) -> Tokenizer:
+    start, end = (START, EOS) if where == "start_end" else ("", "" if where == "none" else EOS)
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single=f"{start} $A {end}".strip(),
+        pair=f"{start} $A $B {end}".strip(),
+        special_tokens=[(token, tokenizer.token_to_id(token)) for token in (start, end) if token],
+    )
+    return tokenizer
+
+
+def _train(
+    texts: Texts,
+    vocab_size: int,
+    options: TokenizerArguments,
+    extra: Sequence[str],
+    name: str,
+    exact: bool = True,
+    marks: bool = False,
+    kept: Sequence[str] = (),
+) -> Tokenizer:
+    special = [*SPECIAL_TOKENS, *extra, *kept]
+    tokenizer, trainer = _BUILD[options.tokenizer_model](vocab_size, special, options, name)
+    if marks and options.tokenizer_model == "bpe":
+        tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+            [
+                pre_tokenizers.Split(Regex(" ?[^ ]+| +"), "isolated"),
+                pre_tokenizers.ByteLevel(add_prefix_space=True, use_regex=False),
+            ]
+        )
+    if kept:
+        tokenizer.pre_tokenizer = _prefixed_once(tokenizer.pre_tokenizer, options)
+    if options.tokenizer_model in ("unigram", "wordpiece", "word"):  # which find special tokens in words, as others
+        tokenizer.pre_tokenizer = pre_tokenizers.Sequence([tokenizer.pre_tokenizer, _apart([*SPECIAL_TOKENS, *extra])])
+    if options.normalization:
+        tokenizer.normalizer = normalizers.Sequence([NORMALIZERS[step] for step in options.normalization])
+    tokenizer.train_from_iterator(_both_forms(texts) if options.tokenizer_model == "wordpiece" else texts, trainer)
+    learned = tokenizer.get_vocab_size()
+    if learned <= len(special):
+        raise GlossaError(
+            f"The training text has no token that occurs {options.min_frequency} times. Lower min_frequency, or give "
+            "more text."
+        )
+    if exact and learned < vocab_size and options.tokenizer_model in ("bpe", "wordpiece"):
+        raise GlossaError(
+            f"{name} is {vocab_size}, but the training text supports only {learned} tokens "
+            f"that occur {options.min_frequency} times or more. Set {name} to {learned} or less, or give more text."
+        )
+    return _as_text(tokenizer, kept) if kept else tokenizer
+
+
+def _apart(special: Sequence[str]) -> pre_tokenizers.Split:
+    """Splits what looks like a special token after its first character, so that it is text."""
+    patterns = (f"{re.escape(token[0])}(?={re.escape(token[1:])})" for token in special)
+    return pre_tokenizers.Split(Regex("|".join(patterns)), "isolated")
+
+
+def _prefixed_once(pre_tokenizer, options: TokenizerArguments):
+    """`pre_tokenizer`, but a space goes before the first word of a text only, not also after a token that is kept."""
+    if options.tokenizer_model == "unigram":
+        return pre_tokenizers.Metaspace(prepend_scheme="first")
+    if options.tokenizer_model != "bpe":
+        return pre_tokenizer
+    steps = json.loads(pre_tokenizer.__getstate__())
+    for step in steps.get("pretokenizers", [steps]):
+        if step["type"] == "ByteLevel":
+            step["add_prefix_space"] = False
+    first = pre_tokenizers.Metaspace(replacement=" ", prepend_scheme="first", split=False)
+    rest = pre_tokenizers.ByteLevel()
+    rest.__setstate__(json.dumps(steps).encode())
+    return pre_tokenizers.Sequence([first, rest])
+
+
+def _as_text(tokenizer: Tokenizer, kept: Sequence[str]) -> Tokenizer:
+    """`tokenizer` whose `kept` tokens are not special: encoding finds them in texts, and decoding writes them."""
+    plain = json.loads(tokenizer.to_str())
+    for token in plain["added_tokens"]:
+        if token["content"] in kept:
+            token["special"] = False
+    return Tokenizer.from_str(json.dumps(plain))
+
+
+def _byte_level_bpe(vocab_size: int, special: list[str], options: TokenizerArguments, name: str):
+    smallest = len(pre_tokenizers.ByteLevel.alphabet()) + len(special)
+    if vocab_size < smallest:
+        raise GlossaError(f"{name} is {vocab_size}; byte-level BPE needs at least {smallest}.")
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    tokenizer.decoder = decoders.Sequence([decoders.ByteLevel(), decoders.Strip(" ", 1, 0)])
+    return tokenizer, trainers.BpeTrainer(
+        vocab_size=vocab_size,
+        min_frequency=options.min_frequency,
+        special_tokens=special,
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
+    )
+
+
+def _unigram(vocab_size: int, special: list[str], options: TokenizerArguments, name: str):
+    """Kudo 2018: subwords of a unigram language model; a space is part of the word that follows it."""
+    tokenizer = Tokenizer(models.Unigram())
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.decoder = decoders.Metaspace()
+    return tokenizer, trainers.UnigramTrainer(
+        vocab_size=vocab_size, special_tokens=special, unk_token=UNKNOWN, show_progress=False
+    )
+
+
+def _wordpiece(vocab_size: int, special: list[str], options: TokenizerArguments, name: str):
+    """Wu et al. 2016, section 4.1: subwords that continue a word are marked by ##."""
+    # In a language without spaces, a whole sentence is one word to this tokenizer.
+    tokenizer = Tokenizer(models.WordPiece(unk_token=UNKNOWN, max_input_chars_per_word=10_000))
+    tokenizer.pre_tokenizer = _words(options)
+    tokenizer.decoder = _spaced(decoders.WordPiece(prefix="##", cleanup=False), options)
+    return tokenizer, trainers.WordPieceTrainer(
+        vocab_size=vocab_size, min_frequency=options.min_frequency, special_tokens=special, show_progress=False
+    )
+
+
+def _both_forms(texts: Texts) -> Iterator[str]:
+    """The texts, then every character twice, so that WordPiece learns it at the start of a word and within one.
+
+    Otherwise a character in a new place makes its word unknown: without spaces, the whole sentence.
+    """
+    characters: set[str] = set()
+    for item in texts:
+        for text in [item] if isinstance(item, str) else item:
+            characters.update(text)
+            yield text
+    yield " ".join(2 * character for character in sorted(characters))
+
+
+def _whole_words(vocab_size: int, special: list[str], options: TokenizerArguments, name: str):
+    tokenizer = Tokenizer(models.WordLevel(unk_token=UNKNOWN))
+    tokenizer.pre_tokenizer = _words(options)
+    tokenizer.decoder = _spaced(decoders.Replace(Regex("^"), " "), options)
+    return tokenizer, trainers.WordLevelTrainer(
+        vocab_size=vocab_size, min_frequency=options.min_frequency, special_tokens=special, show_progress=False
+    )
+
+
+def _characters(vocab_size: int, special: list[str], options: TokenizerArguments, name: str):
+    """Every character (Unicode code point) is a token, spaces too."""
+    tokenizer = Tokenizer(models.WordLevel(unk_token=UNKNOWN))
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
+    tokenizer.decoder = decoders.Fuse()
+    return tokenizer, trainers.WordLevelTrainer(
+        vocab_size=vocab_size, min_frequency=options.min_frequency, special_tokens=special, show_progress=False
+    )
+
+
+def _words(options: TokenizerArguments):
+    return pre_tokenizers.Whitespace() if options.split_punctuation else pre_tokenizers.WhitespaceSplit()
+
+
+def _spaced(decoder, options: TokenizerArguments):
+    steps = [decoder, decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    if options.split_punctuation:
+        steps += [decoders.Replace(Regex(pattern), "") for pattern in _UNWANTED_SPACES]
+    return decoders.Sequence(steps)
+
+
+_BUILD = {"bpe": _byte_level_bpe, "unigram": _unigram, "wordpiece": _wordpiece, "word": _whole_words}
+_BUILD |= {"character": _characters}

@@ -1,0 +1,151 @@
+"""The filters of training pairs, declared once. This module imports no library.
+
+A recipe, an entry of its `sources`, the command line and Python set them by name: `filters: {digits: true}`,
+`--filters.digits true`, `DataArguments(filters={"digits": True})`. A pair that a filter drops counts under its name.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ...base.errors import GlossaError
+from ...base.values import MEANINGS, from_json, interval_problem, nearest, typed
+
+
+@dataclass(frozen=True)
+class Filter:
+    """A filter of training pairs.
+
+    Attributes:
+        name: Its name, and the reason under which it counts.
+        kind: The type of its value; with `bool`, it is on or off.
+        step: What it needs: the "texts" of a pair; all "pairs", so that a stream cannot have it; or the "tokens" of a
+            pair, so that it is not applied by `glossa prepare` but in training.
+        once: The setting that it was in earlier versions.
+        meaning: What it drops.
+        default: Its value if none is given; None: it is off.
+        interval: Its range, see [`glossa.base.values.interval_problem`].
+        two: Whether it needs two languages, and cannot judge texts in one.
+    """
+
+    name: str
+    kind: type
+    step: Literal["texts", "pairs", "tokens"]
+    once: str
+    meaning: str
+    default: Any = None
+    interval: str = ""
+    two: bool = False
+
+
+_DECLARED = (  # in the order in which they run, fast ones first; a pair counts for the first that drops it
+    Filter("identical", bool, "texts", "drop_identical", "Pairs whose two sides are equal."),
+    Filter(
+        "exclude", list, "texts", "exclude",
+        "Pairs with a side that occurs in these evaluation files, of pairs or of lines; case, punctuation and white "
+        "space are ignored.",
+    ),
+    Filter(
+        "characters", int, "texts", "max_characters",
+        "Pairs with more characters than this on either side. Default: 100 times max_length.", interval="[1, inf)",
+    ),
+    Filter(
+        "character_ratio", float, "texts", "max_character_ratio",
+        "Pairs of which one side has more than this many times the characters of the other.", interval="[1, inf)",
+    ),
+    Filter("html", bool, "texts", "filter_html", "Pairs with tags or entities of HTML."),
+    Filter(
+        "digits", bool, "texts", "filter_digits",
+        "Pairs whose numbers differ; those up to 12 may be words on the other side.",
+    ),
+    Filter(
+        "copied", bool, "texts", "filter_copied",
+        "Pairs with equal sides (case, punctuation and white space ignored), or whose target has at least four words, "
+        "of which four in five are also in the source.", two=True,
+    ),
+    Filter(
+        "punctuation", float, "texts", "max_punctuation",
+        "Pairs of which over this share of a side, spaces excluded, is not letters, such as 0.5.", interval="[0, 1]",
+    ),
+    Filter(
+        "script", bool, "texts", "filter_script",
+        "Pairs with a side that is mostly not in the script of its language.", two=True,
+    ),
+    Filter(
+        "language", bool, "texts", "filter_language",
+        "Pairs with a side that py3langid identifies as another language.", two=True,
+    ),
+    Filter(
+        "near_duplicates", bool, "pairs", "near_duplicates",
+        "Pairs that equal an earlier pair if digits, punctuation, case and white space are ignored.",
+    ),
+    Filter(
+        "alignment", bool, "pairs", "filter_alignment",
+        "Pairs whose words explain each other no better than chance, by IBM model 1, which is learned from the pairs "
+        "themselves.", two=True,
+    ),
+    Filter(
+        "length_ratio", float, "tokens", "max_length_ratio",
+        "Pairs of which one side has more than this many times the tokens of the other.", 3.0, "[1, inf)",
+    ),
+)  # fmt: skip
+FILTERS = {one.name: one for one in _DECLARED}
+ONCE = {one.once: one.name for one in FILTERS.values()}  # settings of earlier versions, by which filter they are now
+PREFIX = "filters."
+NOTHING = (None, "", "null", "~")  # how YAML and the command line write a value that is not given
+
+
+def settled(given: Any) -> dict[str, Any]:
+    """The filters that are on, with their values, for a value of `filters`, which may be JSON.
+
+    Raises `GlossaError` for an unknown filter or a value that is not allowed.
+    """
+    values = {name: one.default for name, one in FILTERS.items()} | checked(given)
+    return {name: value for name, value in values.items() if value not in (None, False, [])}
+
+
+def checked(given: Any, where: str = "") -> dict[str, Any]:
+    """Check named filters; returns them in the order of `FILTERS`, empty ones with defaults. `where` begins errors."""
+    given = from_json(given)
+    if given in NOTHING:
+        return {}
+    if not isinstance(given, Mapping):
+        raise GlossaError(f"{where}filters is {given!r}; give filters by name, such as {{digits: true}}.")
+    for name in given:
+        if name not in FILTERS:
+            hint = nearest(str(name), FILTERS)
+            raise GlossaError(f"{where}there is no filter `{name}`.{hint} Allowed are {', '.join(FILTERS)}.")
+    return {name: _value(one, given[name], where) for name, one in FILTERS.items() if name in given}
+
+
+def _value(one: Filter, given: Any, where: str) -> Any:
+    if given in NOTHING:
+        return one.default
+    value = typed(one.kind, given)
+    if value is None:
+        raise GlossaError(f"{where}{PREFIX}{one.name} is {given!r}; give {MEANINGS[one.kind]}.")
+    if one.interval and (problem := interval_problem(one.interval, value)):
+        raise GlossaError(f"{where}{PREFIX}{one.name} is {value}; {problem}.")
+    return value
+
+
+def gathered(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Move `filters.NAME` and the filter settings of earlier versions into the setting `filters`."""
+    others: dict[str, Any] = {}
+    found: dict[str, Any] = {}
+    for name, value in settings.items():
+        if name in ONCE:
+            found[ONCE[name]] = value
+        elif name.startswith(PREFIX):
+            found[name.removeprefix(PREFIX)] = value
+        else:
+            others[name] = value
+    if found:
+        given = from_json(others.get("filters"))
+        others["filters"] = (given if isinstance(given, Mapping) else {}) | found  # type: ignore[operator]
+    return others
+
+
+def flattened(filters: Mapping[str, Any]) -> dict[str, Any]:
+    """The filters as settings, each by its name on the command line."""
+    return {f"{PREFIX}{name}": filters.get(name, False if one.kind is bool else None) for name, one in FILTERS.items()}

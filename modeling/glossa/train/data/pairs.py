@@ -1,0 +1,204 @@
+"""From data settings to clean and split sentence pairs."""
+
+import logging
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy
+import xxhash
+from datasets import Dataset, DatasetDict, concatenate_datasets
+
+from ...base.caching import cached_map
+from ...base.errors import GlossaError
+from ...base.paths import distinct_names
+from ...readers.hub import SPLITS
+from .arguments import CHECKS, DataArguments
+from .cleaning import filters
+from .cleaning.cleaning import Loaded, clean, clean_sources
+from .cleaning.drawing import Sentences
+from .cleaning.report import DataReport
+from .cleaning.splitting import check_overlap, held_out_sides, hold_out, repeated, sample_rows, side_keys
+from .encoding.encoding import TOKENIZED
+from .encoding.prepared_ids import encoded_rows
+from .mixture import Source, language_of_held_out, sources_of, weights
+from .prepared import tokens_of
+from .sources import load_held_out, load_source
+from .streaming.streams import REFUSED, Stream, is_stream
+
+logger = logging.getLogger(__name__)
+
+
+def prepare_pairs(arguments: DataArguments, stream: Stream | None = None) -> tuple[DatasetDict, DataReport]:
+    """Pairs (columns `source`, `target`) in "train", "validation" and "test", and a report of the preparation.
+
+    With several target languages, the column `language` has the code of each pair's language; with predefined held-out
+    pairs from several files, the column `file` has the name of their file.
+
+    Predefined splits are kept, and training pairs that share a side with them are dropped. Missing splits are held out
+    of the training pairs of all sources by connected components, unless their size is 0. `max_validation_samples` and
+    `max_test_samples` draw pairs with `split_seed`. The training rows of a source are repeated or drawn by its weight,
+    and begin with its tag. Prepared pairs also have their token ids and lengths. With `streaming`, "train" is a sample
+    of the `stream`. Raises `GlossaError` if the settings or the data are invalid.
+    """
+    sources = sources_of(arguments)
+    for source in sources:
+        filters.check(source.settings)
+    if stream is None and is_stream(arguments):
+        stream = Stream(arguments)
+    dataset, report = clean_sources(load_sources(sources, arguments, stream, tokens_of(sources) is not None))
+    missing = {
+        f"{name}_size": 0 if name in dataset else getattr(arguments, f"{name}_size") for name in ("validation", "test")
+    }
+    chosen = {"train": numpy.arange(len(dataset["train"]))}
+    if stream is not None:
+        report.stream = {"rows": sum(stream.rows), "sample": report.splits["train"]["read"]}
+        _refuse_missing(missing)
+        stream.held_out = frozenset() if arguments.keep_overlap else held_out_sides(dataset)
+    elif any(size != 0 for size in missing.values()):
+        chosen = hold_out([Sentences(*side_keys(dataset["train"]))], **missing, seed=arguments.split_seed)
+    for name in ("validation", "test"):
+        if name in chosen:
+            dataset[name] = dataset["train"].select(chosen[name])
+        if name in dataset:
+            limit = getattr(arguments, f"max_{name}_samples")
+            dataset[name] = with_file_names(sample_rows(dataset[name], limit, arguments.split_seed))
+    keys = side_keys(dataset["train"])  # before tags are added
+    dataset["train"] = _mixed(dataset["train"], chosen, sources, arguments, report)
+    dataset = DatasetDict({name: dataset[name] for name in SPLITS if name in dataset})
+    report.sizes = {name: len(part) for name, part in dataset.items()}
+    report.overlap = check_overlap(dataset, (keys[0][chosen["train"]], keys[1][chosen["train"]]))
+    return dataset, report
+
+
+def load_sources(
+    sources: Sequence[Source], arguments: DataArguments, stream: Stream | None = None, encoded: bool = False
+) -> list[Loaded]:
+    """The raw rows of every source; held-out files of the settings replace the predefined splits of the sources.
+
+    Training rows that are `encoded`, in a prepared folder, are read with their token ids.
+    """
+    if not arguments.sources and stream is None:
+        return [Loaded(sources[0].name, load_source(arguments), arguments)]
+    given, loaded = load_held_out(arguments), []
+    for number, source in enumerate(sources):
+        if stream:
+            own = stream.load_sample(number)
+        elif encoded:
+            own = DatasetDict({"train": encoded_rows(source)} | load_held_out(source.settings))
+        else:
+            own = load_source(source.settings)
+        own = DatasetDict({name: rows for name, rows in own.items() if name not in given})
+        loaded.append(Loaded(source.name, own, source.settings, source.language))
+    held_out = Loaded("held-out files", given, arguments, language_of_held_out(arguments))
+    return [*loaded, *([held_out] if given else [])]
+
+
+def with_file_names(pairs: Dataset) -> Dataset:
+    """Held-out pairs with a short name of their file in the column `file` if they are of several; else without it."""
+    if "file" not in pairs.column_names:
+        return pairs
+    places = pairs["file"][:]
+    files = list(dict.fromkeys(places))
+    pairs = pairs.remove_columns("file")
+    if len(files) < 2:
+        return pairs
+    # The two files of a group stand as "/a/one.de and /a/one.en".
+    names = dict(zip(files, distinct_names([re.split(r" and (?=/)", file) for file in files]), strict=True))
+    return pairs.add_column("file", [names[file] for file in places])
+
+
+def _refuse_missing(missing: dict[str, float | None]) -> None:
+    """Raise `GlossaError` if a stream has to hold out pairs."""
+    for name, size in missing.items():
+        if size != 0:
+            split = name.removesuffix("_size")
+            raise GlossaError(
+                f"There are no {split} pairs, and {REFUSED[name]}. Give {split}_path, or set {name} to 0."
+            )
+
+
+def _mixed(
+    pairs: Dataset,
+    chosen: dict[str, numpy.ndarray],
+    sources: Sequence[Source],
+    arguments: DataArguments,
+    report: DataReport,
+) -> Dataset:
+    """The training rows of an epoch: of each source in turn as often as its weight says, with its tag."""
+    bounds = numpy.cumsum([0, *(report.sources[source.name]["kept"] for source in sources)])
+    blocks = []
+    for source, (start, end) in zip(sources, pairwise(bounds), strict=True):
+        own = {name: rows[(rows >= start) & (rows < end)] for name, rows in chosen.items()}
+        report.sources[source.name] |= {name: len(rows) for name, rows in own.items()}
+        blocks.append(own["train"])
+    factors = weights([len(block) for block in blocks], sources, arguments.sampling_temperature)
+    parts = []
+    for number, (source, block, weight) in enumerate(zip(sources, blocks, factors, strict=True)):
+        rows = repeated(block, weight, (arguments.split_seed, number))
+        report.sources[source.name] |= {"weight": round(weight, 4), "seen": len(rows)}
+        parts.append(rows)
+    if len(sources) > 1:
+        logger.info("seen in an epoch: %s", {name: counts["seen"] for name, counts in report.sources.items()})
+    if not any(source.tag for source in sources):
+        return pairs.select(numpy.concatenate(parts))
+    return concatenate_datasets(
+        [_tagged(pairs.select(rows), source.tag) for rows, source in zip(parts, sources, strict=True) if len(rows)]
+    )
+
+
+def _tagged(rows: Dataset, tag: str) -> Dataset:
+    if not tag:
+        return rows
+    return cached_map(rows, _add_tag, tag, input_columns="source", fn_kwargs={"tag": tag}, desc="tagging")
+
+
+def _add_tag(sources: list[str], tag: str) -> dict:
+    return {"source": [tag + text for text in sources]}
+
+
+def by_language(pairs: Dataset) -> list[tuple[str, Dataset]]:
+    """The rows of each target language with its code, or all rows with "" if they have no column `language`."""
+    if "language" not in pairs.column_names:
+        return [("", pairs)]
+    languages = numpy.asarray(pairs["language"][:])
+    return [(name, pairs.select(numpy.flatnonzero(languages == name))) for name in dict.fromkeys(languages.tolist())]
+
+
+def group_references(dataset: Dataset) -> list[tuple[str, list[str]]]:
+    """Each source once, in order of first appearance, with all its targets in order."""
+    references: dict[str, list[str]] = {}
+    for source, target in zip(dataset["source"][:], dataset["target"][:], strict=True):
+        references.setdefault(source, []).append(target)
+    return list(references.items())
+
+
+def each_line(dataset: Dataset) -> list[tuple[str, list[str]]]:
+    """The source of every row with its target, then the other targets of that source."""
+    targets = {source: dict.fromkeys(found) for source, found in group_references(dataset)}
+    rows = zip(dataset["source"][:], dataset["target"][:], strict=True)
+    return [(source, [own, *(other for other in targets[source] if other != own)]) for source, own in rows]
+
+
+def load_pairs(arguments: DataArguments, repeated: bool = False) -> Dataset:
+    """The clean pairs that `arguments` describe, without held-out splits; implausible data give a warning only.
+
+    With `repeated`, equal pairs count as often as they occur.
+    """
+    dataset, _ = clean(load_source(arguments), replace(arguments, trust_data=CHECKS), repeated=repeated)
+    return dataset["train"]
+
+
+def fingerprints(data: DatasetDict) -> dict[str, str]:
+    """A hash of the texts of each split, in their order, whatever their files are called."""
+    found = {}
+    for split, rows in data.items():
+        digest = xxhash.xxh3_128()
+        for batch in rows.iter(10_000):
+            for name, texts in batch.items():
+                if name in ("file", *TOKENIZED):
+                    continue
+                digest.update("\0".join(texts).encode())
+        found[split] = digest.hexdigest()
+    return found

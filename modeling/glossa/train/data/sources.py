@@ -1,0 +1,67 @@
+"""The raw rows of a source of pairs, as its settings describe it: the package, Anki, local files or the Hub."""
+
+from datasets import DatasetDict
+
+from ...base.paths import file_groups
+from ...readers import anki
+from ...readers.columns import Columns
+from ...readers.downloads import local_paths
+from ...readers.embedded import embedded_corpus
+from ...readers.hub import SPLITS, read_hub, read_splits
+from ...readers.rows import Groups, parts_of, read_files
+from .arguments import DataArguments
+
+
+def load_source(arguments: DataArguments) -> DatasetDict:
+    """Raw rows of every split: "train", and "validation" and "test" if they are predefined.
+
+    Every line of a file is a row of `FEATURES`: `source` and `target` (unchanged text; `source` is the raw text if
+    there is a problem), `line` (1-based), `problem` and `file`. Rows are cached, so an unchanged file is read once.
+    Raises `GlossaError` if the data is missing, damaged or empty, or lacks a language.
+    """
+    limit = arguments.max_train_samples
+    if arguments.data_path:
+        paths = local_paths(arguments.data_path, arguments.languages)
+        loaded = {"train": read_files(paths, columns_of(arguments), limit)}
+    elif arguments.dataset == "anki":
+        language = anki.other_language(arguments.source_language, arguments.target_language)
+        loaded = {"train": read_files([anki.download_anki(language)], columns_of(arguments), limit)}
+    elif arguments.dataset == "embedded":
+        loaded = read_splits(embedded_corpus(), columns_of(arguments), limit, "the embedded corpus", "embedded")
+    else:
+        settings = arguments.dataset, arguments.dataset_config
+        loaded = read_hub(*settings, columns_of(arguments), limit, streaming=arguments.streaming)
+    loaded |= load_held_out(arguments)
+    return DatasetDict({name: loaded[name] for name in SPLITS if name in loaded})
+
+
+def load_held_out(arguments: DataArguments) -> DatasetDict:
+    """Raw rows of `validation_path` and `test_path`, as "validation" and "test" if they are given."""
+    given = {name: getattr(arguments, f"{name}_path") for name in SPLITS[1:]}
+    return DatasetDict(
+        {
+            name: read_files(local_paths(path, arguments.languages), columns_of(arguments), None)
+            for name, path in given.items()
+            if path
+        }
+    )
+
+
+def columns_of(arguments: DataArguments) -> Columns:
+    """The columns of the two sides in the files of these settings."""
+    if arguments.source_column:
+        return Columns(((arguments.source_column, str(arguments.target_column)),), required=True)
+    names = ((arguments.source_language, arguments.target_language), ("source", "target"))
+    if arguments.dataset != "anki":
+        return Columns(names)
+    anki.other_language(arguments.source_language, arguments.target_language)
+    return Columns(names, swapped=arguments.target_language == "en")
+
+
+def training_parts(arguments: DataArguments) -> list[tuple[Groups, Columns]]:
+    """List the parts that [`read_part`] can read in parallel, so that [`load_source`] finds them in the cache."""
+    if not arguments.data_path or arguments.max_train_samples is not None:
+        return []
+    paths = local_paths(arguments.data_path, arguments.languages)
+    groups = tuple(tuple(path.absolute() for path in group) for group in file_groups(paths))
+    return [(part, columns_of(arguments)) for part in parts_of(groups)]

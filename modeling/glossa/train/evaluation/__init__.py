@@ -1,0 +1,1 @@
+"""Scores of a model on pairs: metrics with intervals, robustness, calibration, samples."""

@@ -1,0 +1,108 @@
+"""The end of a run: the model is saved and scored, and its reports are written."""
+
+import shlex
+from functools import partial
+from typing import Any
+
+import torch
+from datasets import DatasetDict
+from transformers import PreTrainedModel
+
+from ..base.run_folder import RunFolder
+from .advice import advise, count_tokens, implausible_share, judge_length, judge_translations, judge_vocabulary
+from .judging import score
+from .plan.arguments import Settings
+from .plan.devices import is_sharded, uses_deepspeed
+from .plan.sizing import choosable
+from .progress import duration
+from .restore import whole_model
+from .trainer import GlossaTrainer
+
+
+def finish(
+    run: RunFolder, settings: Settings, trainer: GlossaTrainer, pairs: DatasetDict, losses: dict, seconds: float
+) -> None:
+    """Save the model, score it on the held-out `pairs` and write the reports. All processes must call this."""
+    training, model = settings.training, whole_model(trainer)
+    if training.should_save:
+        save(run, trainer, model)
+    scored = partial(score, run, settings, model, trainer.processing_class, pairs)
+    # With FSDP and DeepSpeed only the main process scores.
+    together = training.world_size > 1 and not (is_sharded(training) or uses_deepspeed(training))
+    scores = scored(shared=True) if together else {}
+    # The other processes end here; with an open process group one of them may be aborted at its exit.
+    trainer.accelerator.end_training()
+    if training.should_save:
+        report(run, settings, trainer, model, losses | (scores if together else scored()), seconds)
+
+
+def save(run: RunFolder, trainer: GlossaTrainer, model: PreTrainedModel) -> None:
+    """Save the model and the log of the training."""
+    from ..base.plots import draw_curves  # matplotlib takes a second to import, and training begins without it
+
+    model.config.use_cache = True  # which the Trainer turns off for training
+    model.save_pretrained(run.path)
+    trainer.processing_class.save_pretrained(run.path)
+    history = trainer.state.log_history
+    run.write_history(history)
+    draw_curves({"": history}, run.curves)
+
+
+def report(
+    run: RunFolder, settings: Settings, trainer: GlossaTrainer, model: PreTrainedModel, scores: dict, seconds: float
+) -> None:
+    """Save what scoring has taught the model, write the measurements, and print advice."""
+    model.config.save_pretrained(run.path)
+    history = trainer.state.log_history
+    speeds = [entry["target_tokens_per_second"] for entry in history if "target_tokens_per_second" in entry]
+    metrics = {
+        "training_seconds": round(seconds, 1),
+        "steps": trainer.state.global_step,
+        "epochs": trainer.state.epoch,
+        "parameters": model.num_parameters(),
+        "padding": round(trainer.padding(), 4),
+        "target_tokens_per_second": sorted(speeds)[len(speeds) // 2] if speeds else None,
+        "device": torch.cuda.get_device_name()
+        if torch.cuda.is_available()
+        else f"cpu, {torch.get_num_threads()} threads",
+    }
+    if settings.training.world_size > 1:
+        metrics |= {"processes": settings.training.world_size, "imbalance": trainer.batch_sampler.imbalance()}
+    metrics |= trainer.energy.metrics() | scores
+    run.write_metrics(metrics)
+    if settings.training.push_to_hub:
+        trainer.push_to_hub()
+    for line in _advice(settings, trainer, metrics):
+        print(f"Advice: {line}")
+    print(f"Padding: {metrics['padding']:.1%}. Training time: {duration(seconds)}. Saved in {run.path}")
+    if settings.translator.objective == "translation":
+        several = getattr(trainer.processing_class, "target_languages", [])
+        chosen = getattr(trainer.processing_class, "tgt_lang", None)  # another family keeps the one of its pairs
+        into = f" --target_language {several[0]}" if several and chosen not in several else ""
+        print(f"Try it: echo 'A sentence.' | glossa translate {shlex.quote(str(run.path))}{into}")
+
+
+def _advice(settings: Settings, trainer: GlossaTrainer, metrics: dict) -> list[str]:
+    """What to change next time, from the log, the scores and the training data."""
+    validation = metrics.get("validation", {})  # pretraining gives no translations
+    greedy = validation.get("greedy") or validation.get("all, greedy")
+    averaged = (
+        greedy["scores"]["single"]["bleu"]["score"] if greedy and settings.training.average_checkpoints else None
+    )
+    training = settings.training
+    lines = advise(trainer.state.log_history, training, trainer.state.max_steps, averaged)
+    lowest = 0.0
+    if settings.translator.objective == "translation":
+        decodings = [found for found in validation.values() if "file" not in found]
+        scores = [found["scores"]["single"]["bleu"]["score"] for found in decodings]
+        lowest, folder = min(scores, default=0), str(training.output_dir)
+        for found, bleu in zip(decodings, scores, strict=True):
+            lines.append(judge_length(found["length"], found["num_beams"], bleu, found["implausible"], folder))
+        worst: dict[str, float] = max((found["implausible"] for found in decodings), key=implausible_share, default={})
+        lines.append(judge_translations(worst, lowest, training))
+    learned = settings.translator.init_from is None and settings.tokenizer.tokenizer is None
+    learned = learned and settings.tokenizer.tokenizer_model == "bpe" and "vocab_size" not in choosable(settings)
+    if learned and "labels" in trainer.train_dataset.column_names:
+        config: Any = trainer.model.config
+        lines.append(judge_vocabulary(count_tokens(trainer.train_dataset, config), lowest))
+    return [line for line in lines if line]

@@ -1,0 +1,1 @@
+"""A finished run to the Hub: model card, files, Space, one commit."""

@@ -1,0 +1,305 @@
+"""Push a run to the Hub: collect the files, check that they load and translate, and upload them in one commit."""
+
+import importlib.metadata
+import json
+import logging
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from huggingface_hub import (
+    CommitInfo,
+    HfApi,
+    RepoCard,
+    get_token,
+)
+from huggingface_hub.errors import HfHubHTTPError, HFValidationError, OfflineModeIsEnabled, RepositoryNotFoundError
+from huggingface_hub.utils import validate_repo_id
+from packaging.requirements import Requirement
+
+from ...base.errors import GlossaError, http_errors
+from ...base.languages import language_name
+from ...base.run_folder import RunFolder
+from ...translate.loading import load_model, load_tokenizer
+from .card import PICTURE, build_card, snippet
+from .changes import changes, look, operations, refuse_public
+from .facts import Run, naming_damage
+from .space import EXTRAS, keep_header
+
+logger = logging.getLogger(__name__)
+
+NO_TOKEN = "No token. Log in with `hf auth login`, or set HF_TOKEN to a token with write permission."
+
+_HTTP_ERRORS = http_errors()
+_PUSH_ERRORS: tuple[type[Exception], ...] = (HfHubHTTPError, OSError, RuntimeError, ValueError, *_HTTP_ERRORS)
+
+CHECK = """
+import json, sys
+sys.modules["glossa"] = None  # users who load it from the Hub may not have the package
+from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, pipeline
+folder, text = sys.argv[1:]
+AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
+translate = pipeline("translation", model=folder, trust_remote_code=True, device="cpu")
+languages = getattr(translate.model.config, "target_languages", None) or [None]
+print(json.dumps(translate(text, tgt_lang=languages[0])))
+"""
+
+
+def stage(
+    run: Path,
+    repo_id: str,
+    folder: Path,
+    license: str | None = None,
+    handler: bool = False,
+    model: Path | None = None,
+    publish_samples: bool | None = None,
+    space: bool = False,
+) -> list[str]:
+    """Write the files to push to `repo_id` into the empty `folder`, and return what is left out, a line each.
+
+    The model is loaded and saved again, so that weights, code and config match this version of the package. It is the
+    model of the run, or the one in the folder `model`. `handler` adds the handler for Inference Endpoints and what it
+    needs, `space` a picture of the page. `license`, `publish_samples` and `space` are as in [`build_card`]. Raises
+    `GlossaError` if there is no model.
+    """
+    model = model or run
+    if model.is_dir() and not any(model.glob("*.safetensors")):
+        raise GlossaError(f"{model} holds no weights (*.safetensors). Give the output_dir of a finished run.")
+    load_model(str(model)).save_pretrained(folder)
+    for file in load_tokenizer(str(model)).save_pretrained(folder):
+        if (model / Path(file).name).is_file():  # a tokenizer saved again records the folder it was loaded from
+            shutil.copyfile(model / Path(file).name, file)
+    with naming_damage(run):
+        facts = Run(run, model)
+        samples = facts.may_show_samples(publish_samples)
+        for measured in RunFolder(run).published(samples):
+            shutil.copyfile(measured, folder / measured.name)
+        if handler:
+            shutil.copyfile(EXTRAS / "handler.py", folder / "handler.py")
+            needed = [line for line in requirements() if re.match(r"(torch|transformers|tokenizers)\b", line)]
+            (folder / "requirements.txt").write_text("".join(f"{line}\n" for line in needed))
+        if space:
+            from ...base.plots import draw_page
+
+            source, *targets = (language_name(code) if code else "Text" for code in facts.sides)
+            draw_page(source, ", ".join(targets), folder / PICTURE)
+        build_card(run, repo_id, license, model, samples, space).save(folder / "README.md")
+    left_out = [] if license else ["The card names no license. --license names one."]
+    if not samples and (facts.samples or facts.sources()):
+        left_out.append(
+            "Sentences of the held-out pairs are left out: the data is not known to be public. --publish_samples "
+            "publishes some."
+        )
+    return left_out
+
+
+def check(folder: Path, run: Path) -> str:
+    """Load `folder` in a new process, without Glossa and without network, and return the translation of one sentence.
+
+    Raises `GlossaError` with the error of that process if it fails.
+    """
+    text = (Run(run).sources(1) or ["Hello."])[0]
+    facts = Run(run, folder)
+    code = f"{snippet(folder, str(folder.absolute()), text)}" if facts.is_foreign else CHECK
+    # The process needs no Hub token and may run code of other authors.
+    environment = {name: value for name, value in os.environ.items() if "TOKEN" not in name}
+    with tempfile.TemporaryDirectory() as caches:
+        process = subprocess.run(
+            [sys.executable, "-I", "-c", code, str(folder.absolute()), text],
+            env=environment | {"HF_HUB_OFFLINE": "1", "HF_MODULES_CACHE": caches},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    if process.returncode:
+        reason = (process.stderr.strip().splitlines() or ["no error message."])[-1]
+        raise GlossaError(f"The folder does not load and translate in a new process: {reason} Nothing was pushed.")
+    written = (process.stdout.splitlines() or [""])[-1]
+    return written if facts.is_foreign else json.loads(written)[0]["translation_text"]
+
+
+def push(
+    folder: Path,
+    repo_id: str,
+    *,
+    repo_type: str = "model",
+    private: bool = False,
+    revision: str | None = None,
+    create_pr: bool = False,
+    message: str = "Push the translator",
+    replace: bool = False,
+    replace_card: bool = False,
+    api: HfApi | None = None,
+) -> CommitInfo:
+    """Push the files of `folder` in one commit; files that the Hub already has are not sent again.
+
+    Files that Glossa did not write stay: a card is kept, and a push that would replace another file is refused.
+
+    The commit is the last step. Before it nothing in the repository changes, so a failed push can be run again.
+
+    Args:
+        folder: The folder to push.
+        repo_id: The repository, "user/name".
+        repo_type: "model" or "space".
+        private: Create a private repository if it does not exist. One that is public is refused.
+        revision: The branch to push to. Defaults to the main branch.
+        create_pr: Open a pull request instead of committing to the branch.
+        message: The commit message.
+        replace: Replace files that Glossa did not write, except the card.
+        replace_card: Replace a card that Glossa did not write, or that was changed since.
+        api: The Hub client. By default it uses the token of the environment or of the login.
+
+    Raises:
+        GlossaError: if the push fails, with the reason and what to do.
+    """
+    check_repo_id(repo_id)
+    api = api or HfApi()
+    if (api.token or get_token()) is None:
+        raise GlossaError(NO_TOKEN)
+    with hub_errors(repo_id, api.endpoint):
+        api.whoami()
+        there = look(api, repo_id, repo_type, revision)
+        if not there.exists:
+            sdk = _space_kind(folder) if repo_type == "space" else None
+            api.create_repo(repo_id, repo_type=repo_type, private=private or None, exist_ok=True, space_sdk=sdk)
+            there = look(api, repo_id, repo_type, revision)
+        if private:
+            refuse_public(repo_id, there)
+        if repo_type == "space":
+            keep_header(api, repo_id, there, folder, replace_card)
+        planned = changes(folder, there, replace, replace_card or repo_type == "space")
+        commit = operations(folder, there, planned)
+        if planned.kept:
+            logger.warning("%s", planned.text())
+        if revision and not create_pr:
+            api.create_branch(repo_id, branch=revision, revision=there.commit, repo_type=repo_type, exist_ok=True)
+        return api.create_commit(
+            repo_id,
+            commit,
+            commit_message=message,
+            repo_type=repo_type,
+            revision=revision,
+            create_pr=create_pr,
+            parent_commit=there.commit,  # what others write in the meantime was not checked
+        )
+
+
+def _space_kind(folder: Path) -> str:
+    return RepoCard.load(folder / "README.md").data.sdk
+
+
+def check_account(repo_id: str, token: str | None = None) -> None:
+    """Raise `GlossaError` unless there is a token that the Hub knows, and `repo_id` is a name it allows."""
+    api = HfApi(token=token)
+    if "/" in repo_id:
+        check_repo_id(repo_id)
+    if (api.token or get_token()) is None:
+        raise GlossaError(NO_TOKEN)
+    with hub_errors(repo_id, api.endpoint):
+        api.whoami()
+
+
+def requirements(*extras: str) -> list[str]:
+    """Return the requirements of this package with the given extras, as lines of a `requirements.txt`."""
+    found = [Requirement(line) for line in importlib.metadata.requires("glossa-mt") or ()]
+    wanted = [one for one in found if not one.marker or any(one.marker.evaluate({"extra": name}) for name in extras)]
+    return sorted({f"{one.name}{_extras(one)}{one.specifier}" for one in wanted})
+
+
+def _extras(requirement: Requirement) -> str:
+    return f"[{','.join(sorted(requirement.extras))}]" if requirement.extras else ""
+
+
+def preview(
+    folder: Path,
+    repo_id: str,
+    repo_type: str = "model",
+    private: bool = False,
+    revision: str | None = None,
+    replace: bool = False,
+    replace_card: bool = False,
+) -> str:
+    """What a push would replace, delete and keep in the repository, a line each, or why it is not known."""
+    api = HfApi()
+    try:
+        with hub_errors(repo_id, api.endpoint):
+            there = look(api, repo_id, repo_type, revision)
+        if private:
+            refuse_public(repo_id, there)
+        if repo_type == "space" and there.exists:
+            keep_header(api, repo_id, there, folder, replace_card)
+    except GlossaError as error:
+        return f"What the push changes there: {error}"
+    if not there.exists:
+        return "The repository is new, or is a private one that this token may not read."
+    planned = changes(folder, there, replace, replace_card or repo_type == "space")
+    return planned.text() or "Nothing there is replaced or deleted."
+
+
+def tree(folder: Path) -> str:
+    """The files of `folder` with their sizes in bytes, one per line."""
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    return "\n".join(f"{path.stat().st_size:>12,}  {path.relative_to(folder)}" for path in files)
+
+
+def check_repo_id(repo_id: str) -> None:
+    """Raise `GlossaError` unless `repo_id` is a "user/name" that the Hub allows."""
+    try:
+        validate_repo_id(repo_id)
+    except HFValidationError as error:
+        raise GlossaError(f"repo_id is {repo_id!r}: {error}") from error
+    if repo_id.count("/") != 1:
+        raise GlossaError(f"repo_id is {repo_id!r}; give user/name.")
+
+
+@contextmanager
+def hub_errors(repo_id: str, endpoint: str) -> Iterator[None]:
+    """Turn errors of the Hub client into a `GlossaError` that says what to do."""
+    again = "Nothing in the repository was changed; run the same command again."
+    try:
+        yield
+    except _PUSH_ERRORS as error:
+        # A failed upload is wrapped in another error; its cause has the reason.
+        cause: BaseException = error
+        while not isinstance(cause, (HfHubHTTPError, *_HTTP_ERRORS)) and cause.__cause__ is not None:
+            cause = cause.__cause__
+        if isinstance(error, OfflineModeIsEnabled):
+            message = "The client is in offline mode. Unset HF_HUB_OFFLINE."
+        elif isinstance(error, ValueError) and not isinstance(error, HfHubHTTPError):
+            message = f"The Hub rejected the card: {str(error).strip()}"
+        elif isinstance(cause, HfHubHTTPError):
+            message = _explain(cause, repo_id)
+        elif isinstance(cause, (*_HTTP_ERRORS, ConnectionError)):
+            message = f"The Hub ({endpoint}) does not answer: {cause or type(cause).__name__}."
+        else:
+            raise
+        raise GlossaError(f"{message} {again}") from error
+
+
+def _explain(error: HfHubHTTPError, repo_id: str) -> str:
+    status = error.response.status_code if error.response is not None else None
+    if isinstance(error, RepositoryNotFoundError) and status == 404:
+        return f"{repo_id} is not on the Hub, or is a private repository of another user."
+    if status == 401:
+        return "The Hub does not know this token. Log in again with `hf auth login`, or set HF_TOKEN to a valid token."
+    if status == 402:
+        return (
+            f"The Hub makes such a Space only for accounts that pay: {error.server_message}. `--space` without a "
+            "value pushes a page that is free."
+        )
+    if status == 412:
+        return f"{repo_id} has changed while the push looked at it."
+    if status == 403:
+        return (
+            f"This token may not write to {repo_id}. Give a repository of your own, or a token with write permission "
+            "(https://huggingface.co/settings/tokens)."
+        )
+    reason = error.server_message or str(error).splitlines()[0]
+    return f"The Hub refused ({status}): {reason.rstrip('.')}."

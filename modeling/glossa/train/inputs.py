@@ -1,0 +1,144 @@
+"""The data of a run: loaded, described in the model's config, and turned into token ids."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from datasets import Dataset, DatasetDict
+from transformers import DataCollatorForSeq2Seq, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+
+from ..base.errors import GlossaError
+from ..base.run_folder import RunFolder
+from ..translate.engines.forced import decoder_inputs
+from ..translate.languages import Languages
+from .data.arguments import DataArguments
+from .data.augmentation.shares import PLACEHOLDERS
+from .data.cleaning.report import DataReport
+from .data.cleaning.splitting import sample_rows
+from .data.cleaning.statistics import (
+    abbreviations,
+    add_stops,
+    has_paragraphs,
+    length_ratio,
+    lower_capitals,
+    trained_length,
+)
+from .data.encoding.encoding import tokenize_pairs
+from .data.encoding.links import LinkCollator
+from .data.matching import with_matches
+from .data.mixture import common_source, target_languages
+from .data.pairs import fingerprints, load_pairs, prepare_pairs
+from .data.streaming.streams import Stream, is_stream
+from .data.texts import prepare_texts, tokenize_texts
+from .plan.arguments import Settings
+from .pretraining import pretraining_collator
+
+logger = logging.getLogger(__name__)
+
+WATCHED = 500  # pairs, which are translated at each evaluation
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The data of a run.
+
+    Attributes:
+        splits: Pairs, or texts for pretraining, in "train", "validation" and "test"; in "watch" those of the setting.
+        report: The report of their preparation, with their fingerprints.
+        stream: The stream of which "train" is a sample, if the run trains on one.
+    """
+
+    splits: DatasetDict
+    report: DataReport
+    stream: Stream | None
+
+
+class PairCollator(DataCollatorForSeq2Seq):
+    """Batches of pairs with `decoder_input_ids` for every family; some make them in `forward`, if they get labels."""
+
+    def __call__(self, features: list[dict], return_tensors: str | None = None) -> Any:
+        batch = super().__call__(features, return_tensors)
+        if "decoder_input_ids" not in batch:
+            batch["decoder_input_ids"] = decoder_inputs(self.model, batch["labels"])
+        return batch
+
+
+def load_inputs(settings: Settings) -> Inputs:
+    """Prepare the pairs or texts that the settings name. Raises `GlossaError` if they are invalid."""
+    pretrains = settings.translator.objective != "translation"
+    stream = None if pretrains or not is_stream(settings.data) else Stream(settings.data)
+    with settings.training.main_process_first():
+        splits, report = prepare_texts(settings.data) if pretrains else prepare_pairs(settings.data, stream)
+    report.fingerprints = fingerprints(splits)
+    if stream is not None:
+        report.fingerprints["train"] += stream.fingerprint()
+    if settings.data.watch:
+        with settings.training.main_process_first():
+            splits["watch"] = load_watched(settings.data)
+    return Inputs(splits, report, stream)
+
+
+def load_watched(arguments: DataArguments) -> Dataset:
+    """The pairs of `watch`: at most `WATCHED`, drawn with `split_seed`.
+
+    Raises `GlossaError` if there are none, or if the data have several target languages.
+    """
+    if target_languages(arguments):
+        raise GlossaError("watch is for pairs of one target language, and the data have several. Leave it out.")
+    run = RunFolder(arguments.watch[0])
+    if run.recipe:
+        pairs = run.load_held_out("test")
+    else:
+        names = ("source_language", "target_language", "source_column", "target_column")
+        given: dict[str, Any] = {name: getattr(arguments, name) for name in names}
+        pairs = load_pairs(DataArguments(dataset="files", data_path=arguments.watch, **given))
+    return sample_rows(pairs.select_columns(["source", "target"]), WATCHED, arguments.split_seed)
+
+
+def tokenize(
+    settings: Settings, inputs: Inputs, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase
+) -> tuple[DatasetDict, Callable]:
+    """The token ids of all splits, and the collator that makes batches of them."""
+    with settings.training.main_process_first():
+        if settings.translator.objective != "translation":
+            collator = pretraining_collator(settings, tokenizer)
+            return tokenize_texts(inputs.splits, tokenizer, collator, settings.data.max_length), collator
+        linked = settings.training.alignment_head
+        splits = inputs.splits
+        if settings.data.memory:
+            own = {name: rows for name, rows in splits.items() if name != "watch"}
+            splits = DatasetDict(splits | with_matches(DatasetDict(own)))
+        tokenized = tokenize_pairs(splits, tokenizer, settings.data, inputs.report, linked)
+        return tokenized, LinkCollator(PairCollator(tokenizer, model))
+
+
+def describe(settings: Settings, inputs: Inputs, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
+    """Write into the model's config what its training pairs say about the text that it can translate."""
+    _describe_pairs(model.config, inputs.splits["train"], tokenizer, settings.data.max_length)
+    for kind, name in (("items", "mask_items"), (PLACEHOLDERS, "keeps_placeholders")):
+        known = bool(settings.data.shares.get(kind)) or getattr(model.config, name, False)
+        setattr(model.config, name, known)
+    model.config.reads_memory = settings.data.memory or getattr(model.config, "reads_memory", False)
+    target = settings.data.target_language
+    Languages(common_source(settings.data), (target,) if target else ()).write(model, tokenizer)
+
+
+def _describe_pairs(
+    config: PreTrainedConfig, pairs: Dataset, tokenizer: PreTrainedTokenizerBase, longest: int
+) -> None:
+    config.split_sentences = not has_paragraphs(pairs)
+    config.length_ratio = length_ratio(pairs)
+    config.lower_capitals, config.add_stops = lower_capitals(pairs), add_stops(pairs)
+    # Those of the model that training starts from; all are learned again at the end.
+    config.improbable_score = config.confidence = config.word_confidence = None
+    # A model that is trained further knows what it was taught before.
+    config.trained_length = max(
+        trained_length(pairs, tokenizer, longest), getattr(config, "trained_length", None) or 0
+    )
+    config.abbreviations = sorted({*abbreviations(pairs), *(getattr(config, "abbreviations", None) or ())})
+    logger.info(
+        "Sentences of more than %d tokens will be cut at clauses; %d abbreviations are learned from the sources.",
+        config.trained_length,
+        len(config.abbreviations),
+    )

@@ -1,0 +1,80 @@
+"""Signals in training: the run saves a checkpoint, says how to continue, and ends."""
+
+import logging
+import signal
+import threading
+from typing import Any
+
+from transformers import Trainer, TrainerCallback
+
+from ..base.run_folder import RunFolder
+
+logger = logging.getLogger(__name__)
+
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+class Interrupted(SystemExit):
+    """The end of a process by a signal, with the status that shells expect: 128 plus the number of the signal."""
+
+    def __init__(self, number: int):
+        super().__init__(128 + number)
+
+
+class SaveOnSignal(TrainerCallback):
+    """On SIGTERM or Ctrl-C, saves after the current step and raises [`Interrupted`]. A second signal ends at once.
+
+    With several processes, all of them stop after the same step, even if only one has received the signal.
+    """
+
+    def __init__(self, trainer: Trainer):
+        self.trainer = trainer
+        self.received: int | None = None
+        self.stops = False
+        self.previous: dict[int, Any] = {}
+
+    def on_train_begin(self, args, state, control, **kwargs):
+        if threading.current_thread() is threading.main_thread():  # Python allows handlers only there
+            self.previous = {number: signal.signal(number, self._receive) for number in SIGNALS}
+
+    def restore(self) -> None:
+        """Restore the signal handlers from before the training."""
+        for number, handler in self.previous.items():
+            signal.signal(number, handler)
+        self.previous = {}
+
+    def _receive(self, number: int, frame) -> None:
+        self.received = number
+        name = signal.Signals(number).name
+        logger.warning("%s: saving a checkpoint after this step. A second signal ends at once.", name)
+        for other in SIGNALS:
+            signal.signal(other, signal.SIG_DFL)
+
+    def on_step_end(self, args, state, control, **kwargs):
+        self.stops = self._agree()
+        control.should_save = control.should_save or self.stops
+
+    def on_save(self, args, state, control, **kwargs):
+        alone = self.trainer.accelerator.num_processes == 1
+        if self.received is None or not (self.stops or alone):
+            return
+        if args.should_save:
+            last = RunFolder(args.output_dir).checkpoints(whole=True)[-1]
+            logger.warning("Saved %s. Continue with the same command and --resume_from_checkpoint true.", last)
+        raise Interrupted(self.received)
+
+    def _agree(self) -> bool:
+        """Whether this process, or another one, has received a signal.
+
+        All processes get the same answer. A signal that arrives while they ask each other waits for the next step: one
+        process that stops alone would leave the others waiting.
+        """
+        accelerator = self.trainer.accelerator
+        if accelerator.num_processes == 1:
+            return self.received is not None
+        if self.received is not None:
+            accelerator.set_trigger()
+        stops = accelerator.check_trigger()
+        if stops:
+            self.received = self.received or signal.SIGTERM
+        return stops

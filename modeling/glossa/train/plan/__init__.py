@@ -1,0 +1,1 @@
+"""What a run will be, decided before it begins: settings, sizes by the data, start, resume, checks, devices."""

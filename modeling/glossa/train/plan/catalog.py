@@ -1,0 +1,351 @@
+"""Recipes and all settings that they can hold, read without importing torch or transformers.
+
+The settings are fields of dataclasses that need transformers, and importing it takes seconds. This module parses
+their source code instead, so that `--help` and errors about unknown settings are immediate.
+"""
+
+import ast
+import difflib
+import importlib.util
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ...base.errors import GlossaError
+from ...base.shipped import shipped
+from ...base.values import MEANINGS, from_json, nearest, typed
+from ..data.arguments import RANGES, range_problem
+from ..data.filters import FILTERS, ONCE, PREFIX, checked, gathered
+
+PACKAGE = Path(__file__).parents[2]
+RECIPES = shipped("configuration")
+# Fields of GlossaConfig that other settings, the tokenizer or the data determine.
+DERIVED = {"vocab_size", "decoder_vocab_size", "label_smoothing", "use_cache", "is_encoder_decoder"}
+DERIVED |= {"split_sentences", "length_ratio", "trained_length", "abbreviations", "improbable_score", "confidence"}
+DERIVED |= {"lower_capitals", "add_stops", "mask_items", "keeps_placeholders", "reads_memory"}
+DERIVED |= {"source_language", "target_language", "word_confidence", "alignment_layer"}
+# Fields that no recipe has set to another value; Python can.
+DERIVED |= {"rotary_cross_attention", "embedding_norm", "init_std", "initialization", "rotary_base", "head_dim"}
+GROUPS = {
+    "data": ("train/data/arguments.py", "DataArguments"),
+    "tokenizer": ("train/data/arguments.py", "TokenizerArguments"),
+    "model": ("model/configuration_glossa.py", "GlossaConfig"),
+    "translator": ("train/plan/settings.py", "TranslatorArguments"),
+    "training": ("train/plan/settings.py", "GlossaTrainingArguments"),
+}
+# The files that define the base classes of GlossaTrainingArguments.
+BASES = {
+    "Seq2SeqTrainingArguments": "training_args_seq2seq.py",
+    "TrainingArguments": "training_args.py",
+}
+# Settings of earlier versions (see the changelog), with the only value that a recipe may still give them.
+REMOVED = {
+    "r_drop_alpha": 0.0, "ema_decay": None, "bpe_dropout": 0.0, "rotary_cross_attention": False,
+    "embedding_norm": False, "init_std": 0.02, "initialization": "xavier_uniform", "rotary_base": 10000.0,
+    "head_dim": None, "text_column": None, "average_by": "last", "hub_license": None, "publish_samples": None,
+}  # fmt: skip
+# Settings of the Trainer that Glossa refuses; its messages say why.
+REFUSED = ("per_device_train_batch_size", "generation_num_beams")
+NULL = "null"  # None on the command line
+EMPTY = ("", NULL, "~")  # how YAML writes None
+KINDS = {kind.__name__: kind for kind in (bool, int, float)}  # that are read here; others are texts
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting. `type` is the source text of its annotation; `default` is None if it is computed.
+
+    `inherited` settings come unchanged from transformers' `Seq2SeqTrainingArguments`.
+    """
+
+    name: str
+    group: str
+    type: str
+    default: Any
+    meaning: str
+    inherited: bool = False
+
+    @property
+    def optional(self) -> bool:
+        """Whether it can be None."""
+        return "None" in {kind.strip() for kind in self.type.split("|")}
+
+    @property
+    def kinds(self) -> list[Any]:
+        """The types of its values that are read here; none for texts and what only the real parser can read."""
+        names = {kind.strip() for kind in self.type.split("|")} - {"None"}
+        return [KINDS[name] for name in sorted(names)] if names <= KINDS.keys() else []
+
+    def read(self, value: str) -> Any:
+        """What the text `value` stands for; None if it is not of the setting's type."""
+        if self.kinds:
+            return next((found for kind in self.kinds if (found := typed(kind, value)) is not None), None)
+        choices = re.fullmatch(r"Literal\[(.*)\]", self.type)
+        return value if choices is None or value in _choices(choices[1]) else None
+
+    def problem(self, value: str) -> str | None:
+        """What is wrong with the text `value`; None if it is valid or only the real parser can check it."""
+        if value == NULL and self.optional:
+            return None
+        if value == NULL and self.type.startswith("list"):
+            return "it must be a list; [] is an empty one"
+        found = self.read(value)
+        if found is not None:
+            return range_problem(self.name, found) if self.name in RANGES else None
+        if not self.kinds:
+            return f"it must be one of {', '.join(_choices(self.type[8:-1]))}"
+        return f"it must be {' or '.join(MEANINGS[kind] for kind in self.kinds)}"
+
+
+def _choices(text: str) -> list[str]:
+    return [choice.strip(" '\"") for choice in text.split(",")]
+
+
+@cache
+def settings() -> dict[str, Setting]:
+    """All settings of a run by name, in the order of their groups."""
+    found: dict[str, Setting] = {}
+    for group, (file, name) in GROUPS.items():
+        own = dict(_fields(PACKAGE / file, name, group))
+        if group == "model":
+            own = {name: setting for name, setting in own.items() if name not in DERIVED}
+            own = {name: setting for name, setting in own.items() if not name.endswith("token_id")}
+        found |= own
+    return found
+
+
+def _fields(path: Path, class_name: str, group: str) -> Iterator[tuple[str, Setting]]:
+    """Fields of a dataclass, inherited ones first; a redefined field replaces the inherited one."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    (node,) = (item for item in tree.body if isinstance(item, ast.ClassDef) and item.name == class_name)
+    for base in node.bases:
+        if isinstance(base, ast.Name) and base.id in BASES and (folder := transformers_folder()) is not None:
+            for setting, found in _fields(folder / BASES[base.id], base.id, group):
+                yield setting, replace(found, inherited=True)
+    meanings = documented(ast.get_docstring(node) or "")
+    for item in node.body:
+        # transformers keeps class constants as annotated fields with an underscore.
+        if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name) and item.target.id[0] != "_":
+            name, annotation = item.target.id, ast.unparse(item.annotation)
+            default, meaning, is_setting = _value(item.value)
+            if is_setting and "ClassVar" not in annotation:
+                yield name, Setting(name, group, annotation, default, meaning or meanings.get(name, ""))
+
+
+def _value(node: ast.expr | None) -> tuple[Any, str, bool]:
+    """Default, meaning and whether it can be set, of `field(...)`, `_setting(default, meaning)` or a plain value."""
+    if not isinstance(node, ast.Call):
+        return _constant(node), "", True
+    if getattr(node.func, "id", "") == "_setting":
+        return _constant(node.args[0]), str(_constant(node.args[1]) or ""), True
+    keywords = {keyword.arg: keyword.value for keyword in node.keywords}
+    empty: dict[str, Any] = {"list": [], "dict": {}}
+    default = empty.get(getattr(keywords.get("default_factory"), "id", ""), _constant(keywords.get("default")))
+    metadata = keywords.get("metadata")
+    help_text = _constant(metadata.values[0]) if isinstance(metadata, ast.Dict) else None
+    return default, " ".join(str(help_text or "").split()), _constant(keywords.get("init")) is not False
+
+
+def _constant(node: ast.expr | None) -> Any:
+    try:
+        return None if node is None else ast.literal_eval(node)
+    except ValueError:
+        return None
+
+
+def documented(docstring: str) -> dict[str, str]:
+    """Meanings of arguments by name, from a docstring with entries `name (type): meaning`."""
+    entries = re.findall(r"^ {4}(\w+) \(.*?\): (.*?)(?=^ {4}\w+ \(|\Z)", docstring, re.M | re.S)
+    return {name: " ".join(meaning.split()) for name, meaning in entries}
+
+
+def transformers_folder() -> Path | None:
+    """The folder of the library, which is not imported; None if it is not installed."""
+    spec = importlib.util.find_spec("transformers")
+    return Path(spec.submodule_search_locations[0]) if spec is not None and spec.submodule_search_locations else None
+
+
+def recipes() -> list[str]:
+    """Names of the recipes in the package."""
+    return sorted(path.stem for path in RECIPES.glob("*.yaml"))
+
+
+def find_recipe(name: str) -> Path:
+    """The file of a recipe: a path as given, or the name of a recipe in the package."""
+    path = Path(name)
+    if path.is_file():
+        return path
+    if name in recipes():
+        return RECIPES / f"{name}.yaml"
+    near = difflib.get_close_matches(path.stem, recipes(), n=1)
+    hint = f" Did you mean {near[0]}?" if near else ""
+    raise GlossaError(f"{name}: there is no such recipe.{hint} Give a YAML file, or one of {', '.join(recipes())}.")
+
+
+@dataclass(frozen=True)
+class Given:
+    """The settings of a recipe and of a command line, before their values are checked together.
+
+    Attributes:
+        recipe: The recipe, as it was named; None if there is none.
+        values: The settings that one of the two names, of their types; the command line has precedence. None: null.
+        flags: Names of those on the command line.
+    """
+
+    recipe: str | None
+    values: Mapping[str, Any]
+    flags: frozenset[str]
+
+    def place(self, message: str) -> str:
+        """A prefix for an error message that begins with a setting: "Command line: ", "RECIPE: " or ""."""
+        name = message.split(" ")[0].partition(".")[0]
+        if name in self.flags:
+            return "Command line: "
+        return f"{self.recipe}: " if name in self.values else ""
+
+    @contextmanager
+    def placed(self) -> Iterator[None]:
+        """An error that names a setting then says where its value is from."""
+        try:
+            yield
+        except GlossaError as error:
+            raise GlossaError(self.place(str(error)) + str(error)) from error
+
+    def with_flag(self, name: str, value: Any) -> "Given":
+        """A copy with one more setting of the command line."""
+        return Given(self.recipe, {**self.values, name: value}, self.flags | {name})
+
+    def save(self, path: Path) -> None:
+        """Write them to a file, for [`Given.load`]."""
+        path.write_text(json.dumps(asdict(self) | {"flags": sorted(self.flags)}), encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: Path) -> "Given":
+        """What [`Given.save`] wrote."""
+        saved = json.loads(path.read_text(encoding="utf-8"))
+        return cls(saved["recipe"], saved["values"], frozenset(saved["flags"]))
+
+
+def parse(argv: Sequence[str]) -> Given:
+    """The settings in `[RECIPE] [--setting value ...]`.
+
+    Raises `GlossaError` for an unknown setting or a value of the wrong type.
+    """
+    words = list(argv)
+    recipe = words.pop(0) if words and not words[0].startswith("-") else None
+    values = {} if recipe is None else read_recipe(recipe)
+    flags: dict[str, Any] = {}
+    for name, own in _grouped(words):
+        if not name:
+            raise GlossaError(f"Command line: {unknown(own[0])}")
+        if name.startswith(PREFIX) or name in ONCE:
+            kind = FILTERS[one].kind if (one := ONCE.get(name, name.removeprefix(PREFIX))) in FILTERS else str
+            flags[name] = own if kind is list else _one(name, own or ["true"])
+        elif name not in settings():
+            raise GlossaError(f"Command line: {unknown(name)}")
+        else:
+            flags[name] = _read("Command line", name, own)
+    flags = gathered(flags)
+    if "filters" in flags:
+        named = checked(flags["filters"], "Command line: ")
+        flags["filters"] = values.get("filters", {}) | named
+    return Given(recipe, values | flags, frozenset(flags))
+
+
+def read_recipe(name: str) -> dict[str, Any]:
+    """The settings of a recipe, of their types. Raises `GlossaError` if the file is not a recipe, or for a setting."""
+    path = find_recipe(name)
+    try:
+        # The default loader would read `no` as false and `1e-4` as a string.
+        recipe = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.BaseLoader) or {}
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise GlossaError(f"{path}: not a YAML file: {error}") from error
+    if not isinstance(recipe, dict):
+        raise GlossaError(f"{path}: a recipe must consist of lines `setting: value`.")
+    values: dict[str, Any] = {}
+    for setting, value in gathered({key: value for key, value in recipe.items() if not _is_gone(key, value)}).items():
+        if setting not in settings():
+            raise GlossaError(f"{path}: {unknown(setting)}")
+        values[setting] = _from_yaml(path, setting, value)
+    return values
+
+
+def _from_yaml(path: Path, name: str, value: Any) -> Any:
+    setting = settings()[name]
+    if name == "filters":
+        return checked(value, f"{path}: ")
+    if isinstance(value, dict):  # whose values have no declared types
+        return json.dumps({key: from_json(text) for key, text in value.items()})
+    if value in EMPTY:
+        if not setting.optional and (problem := setting.problem(NULL)):
+            raise GlossaError(f"{path}: {name} is null; {problem}.")
+        return None
+    return _read(str(path), name, value if isinstance(value, list) else [value])
+
+
+def _is_gone(name: str, value: Any) -> bool:
+    """Whether a setting of a recipe was removed and is off, so that nothing is lost without it."""
+    if name not in REMOVED or value in EMPTY:
+        return name in REMOVED
+    neutral = REMOVED[name]
+    if neutral is None:
+        return False
+    try:
+        return float(value) == neutral if isinstance(neutral, float) else typed(type(neutral), value) == neutral
+    except (TypeError, ValueError):
+        return False
+
+
+def _read(where: str, name: str, words: list) -> Any:
+    """The value of a setting that is written as these words."""
+    setting = settings()[name]
+    if name == "trust_data" and not words:
+        return ["true"]  # it once was a flag
+    if setting.type.startswith("list"):
+        if words == [NULL] and not setting.optional:
+            raise GlossaError(f"{where}: {name} is {NULL}; {setting.problem(NULL)}.")
+        return None if words == [NULL] else words
+    value = _one(name, words)
+    if value is True or (value == NULL and setting.optional):
+        return value is True or None
+    if problem := setting.problem(value):
+        raise GlossaError(
+            f"{where}: {name} is {value if typed(float, value) is not None else repr(value)}; {problem}."
+        )
+    return setting.read(value)
+
+
+def _one(name: str, words: list[str]) -> Any:
+    """The only one of the words; True for none, as of a flag."""
+    if len(words) > 1:
+        raise GlossaError(f"Command line: {name} takes one value, not {len(words)}: {', '.join(map(str, words))}.")
+    return words[0] if words else True
+
+
+def _grouped(argv: list[str]) -> Iterator[tuple[str, list[str]]]:
+    """Name and values of each setting in `argv`; the name is "" for words before the first setting."""
+    bounds = [0, *(index for index, word in enumerate(argv) if word.startswith("--")), len(argv)]
+    for start, end in pairwise(bounds):
+        words = argv[start:end]
+        if words and words[0].startswith("--"):
+            name, *value = words[0][2:].split("=", 1)
+            yield name.replace("-", "_"), [*value, *words[1:]]
+        elif words:
+            yield "", words
+
+
+def unknown(name: str) -> str:
+    """The error message for an unknown setting."""
+    plain = name.lstrip("-").split("=")[0].replace("-", "_")
+    if plain in REMOVED:
+        return f"`{name.lstrip('-')}` is no setting any more (see the changelog). Leave it out."
+    hint = nearest(plain, settings())
+    return f"there is no setting `{name}`.{hint} `glossa train --help all` lists them all."

@@ -1,0 +1,287 @@
+"""Choice of the settings that are not named, by the number of training pairs and the hours allowed."""
+
+import logging
+import math
+import time
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from accelerate.utils import broadcast_object_list
+from datasets import Dataset
+from transformers import PreTrainedTokenizerBase, SchedulerType
+from transformers.trainer_utils import IntervalStrategy, SaveStrategy
+
+from ...base.run_folder import RunFolder
+from ...model.configuration_glossa import GlossaConfig
+from ...model.modeling_glossa import GlossaForConditionalGeneration
+from ...translate.loading import load_config
+from ..data.augmentation.shares import STANDARD
+from ..data.cleaning.report import DataReport
+from ..data.mixture import sources_of
+from ..data.prepared import tokens_of
+from ..data.streaming.streams import is_stream
+from .arguments import Origin, Settings
+from .devices import is_sharded, trial_step, uses_deepspeed
+from .processes import resumed_recipe
+
+logger = logging.getLogger(__name__)
+
+TRIAL_LENGTH = 20  # tokens of each side, before there is a vocabulary
+CHARACTERS = 4  # of a token, about
+WIDE = 3  # an ideograph, kana or Hangul syllable counts as so many characters: a token has one or two of them
+SEEN = 300_000  # pairs in all passes, at least: with fewer, training has too few steps (docs/results.md)
+PASSES = 2  # a model that sees fewer, and less than half of what it should, is too large for the time allowed
+OVERHEAD = 1.3  # of the optimizer, evaluations and checkpoints; the trial has only forward and backward passes
+SHORT = 0.4  # of the passes, at most; a run of so few is better with less dropout (docs/results.md)
+LESS_DROPOUT = 0.1
+EVALUATIONS_AN_HOUR = 10  # with `hours`, so that they do not take most of a short run
+# Settings that belong together: if one of a group is named, the others of the group are not chosen either. Settings
+# after the bar are not chosen, but decide about the group.
+GROUPS = (
+    "vocab_size | tokenizer target_vocab_size tokenizer_model",
+    "d_model encoder_layers decoder_layers encoder_attention_heads decoder_attention_heads num_key_value_heads "
+    "encoder_ffn_dim decoder_ffn_dim | head_dim kv_lora_rank",
+    "dropout |",
+    "num_train_epochs | max_steps",
+    "learning_rate muon_learning_rate lr_scheduler_type warmup_steps | learning_rate_factor optim",
+    "eval_strategy eval_steps save_strategy save_steps |",
+    "augmentation | placeholder_augmentation dataloader_persistent_workers max_steps",
+)
+KEPT = 3  # of the groups: a run with init_from has the vocabulary, model and dropout of its start
+FURTHER = 0.5  # of passes and rates, for a model that was only pretrained (docs/results.md)
+# For a translator: the passes for `TUNED_PAIRS` pairs; more for fewer pairs, fewer for more. A higher rate, or Muon,
+# learns faster and forgets far more (docs/decisions.md).
+TUNED_PAIRS, TUNED_PASSES, MOST_TUNED_PASSES, FEWER = 2000, 8, 15, 0.3
+TUNED_RATE = 5e-4
+ADAPTER_RATE = 3e-3  # that of quickstart-adapter
+OTHER_RATE = 0.05  # divided by the width, for models of other families: 1e-4 for 512, 5e-5 for 1,024
+TUNED_EVALUATIONS = 0.1  # of the steps
+AUGMENTED_PASSES = 4  # from so many on, augmentation costs next to nothing (docs/results.md)
+
+
+@dataclass(frozen=True)
+class Size:
+    """The settings for at most `pairs` training pairs.
+
+    The schedule is a cosine with a tenth of the steps as warm-up. There are twenty evaluations and checkpoints, since
+    a pass over many pairs takes days; fewer if `hours` is short.
+
+    Few pairs need more dropout (Araabi and Monz 2020). Gowda and May 2020 also recommend a small vocabulary, of about
+    1,000 pieces for 30,000 pairs, but on Multi30k 8,000 pieces translate better, with 10,000 pairs of it too
+    (docs/results.md). A text that is too small for so many pieces gets fewer.
+    """
+
+    pairs: float
+    vocab_size: int
+    width: int
+    ffn: int
+    layers: int
+    heads: int
+    dropout: float
+    passes: float
+    learning_rate: float
+    muon_learning_rate: float | None = None
+
+    def dimensions(self) -> dict:
+        """The settings of the model by name."""
+        chosen: dict[str, Any] = {
+            "vocab_size": self.vocab_size,
+            "d_model": self.width,
+            "num_key_value_heads": self.heads,
+        }
+        for side in ("encoder", "decoder"):
+            chosen |= {f"{side}_layers": self.layers, f"{side}_attention_heads": self.heads}
+            chosen |= {f"{side}_ffn_dim": self.ffn}
+        return chosen
+
+    def settings(self) -> dict:
+        """The chosen settings by name."""
+        chosen = self.dimensions()
+        chosen |= {"dropout": self.dropout, "num_train_epochs": self.passes, "learning_rate": self.learning_rate}
+        if self.muon_learning_rate is not None:
+            chosen |= {"muon_learning_rate": self.muon_learning_rate}
+        chosen |= {
+            "warmup_steps": 0.1,
+            "lr_scheduler_type": SchedulerType.COSINE,
+            "eval_steps": 0.05,
+            "save_steps": 0.05,
+        }
+        return chosen | {"eval_strategy": IntervalStrategy.STEPS, "save_strategy": SaveStrategy.STEPS}
+
+
+# The first row is the recipe multi30k-en-de (3 million parameters), the second anki-en-fr (9 million).
+# The largest is the base model of Vaswani et al. 2017, which a CPU cannot train in a day.
+ON_CPU = (
+    Size(60_000, 8_000, 128, 256, 4, 4, 0.2, 30, 4e-3, 2e-2),
+    Size(300_000, 8_000, 256, 704, 4, 4, 0.15, 12, 1e-3),
+    Size(3_000_000, 16_000, 256, 704, 4, 4, 0.1, 4, 1e-3),
+    Size(math.inf, 16_000, 256, 704, 4, 4, 0.1, 1, 1e-3),
+)
+ON_GPU = (
+    *ON_CPU[:2],
+    Size(3_000_000, 16_000, 512, 1408, 6, 8, 0.1, 12, 1e-3),
+    Size(math.inf, 32_000, 512, 1408, 6, 8, 0.1, 4, 1e-3),
+)
+
+
+def choose_for_pairs(settings: Settings, train: Dataset, report: DataReport) -> Settings:
+    """The settings, with unnamed ones chosen by the training pairs; see [`choose_settings`]."""
+    if not choosable(settings):
+        return settings
+    some = train.select(range(0, len(train), max(len(train) // 1000, 1)))["target"]
+    return choose_settings(settings, report.stream.get("rows", len(train)), some)
+
+
+def choose_settings(settings: Settings, pairs: int, texts: Sequence[str] = ()) -> Settings:
+    """The settings, with unnamed ones chosen by the number of training pairs, the device and the hours.
+
+    `texts` are some of the targets.
+    """
+    device, start = settings.training.device.type, settings.translator.init_from
+    sizes = ON_CPU if device == "cpu" else ON_GPU
+    number = next(number for number, size in enumerate(sizes) if pairs <= size.pairs)
+    size = replace(sizes[number], passes=max(sizes[number].passes, math.ceil(SEEN / pairs)))
+    if settings.training.hours is not None and size.dimensions().keys() <= choosable(settings) | prepared(settings):
+        tokens = pairs * sum(map(_tokens, texts)) / max(len(texts), 1)
+        size = size_within(settings, [*sizes[:number], size], tokens)
+    if start:
+        size = further(settings, sizes[number], pairs)
+    if is_sharded(settings.training) or uses_deepspeed(settings.training):
+        size = replace(size, muon_learning_rate=None)  # it needs whole matrices
+    values = size.settings()
+    if start:
+        values |= {"eval_steps": TUNED_EVALUATIONS, "save_steps": TUNED_EVALUATIONS}
+    if settings.training.hours is not None:
+        # A share of the steps; at most a half, since 1 would be every step.
+        share = min(max(values["eval_steps"], 1 / (EVALUATIONS_AN_HOUR * settings.training.hours)), 0.5)
+        values |= {"eval_steps": share, "save_steps": share}
+    chosen = {name: value for name, value in values.items() if name in choosable(settings)}
+    passes = chosen.get("num_train_epochs", settings.training.num_train_epochs)
+    # A vocabulary of another family may lack the mark for items.
+    known = start is None or load_config(start).model_type == "glossa"
+    if "augmentation" in choosable(settings) and passes >= AUGMENTED_PASSES and known:
+        chosen |= {"augmentation": dict(STANDARD)}
+    reason = f"for {pairs:,} training pairs on a {device.upper()}"
+    return settings.with_values(chosen, Origin("chosen", reason))
+
+
+def show_choices(settings: Settings) -> None:
+    """Log the settings that were chosen, as options that give the same in another run.
+
+    Only after the tokenizer is built: a text may have fewer tokens than were chosen.
+    """
+    chosen = {name: origin.reason for name, origin in settings.origins.items() if origin.kind == "chosen"}
+    if chosen:
+        values = settings.recipe()
+        if "augmentation" in chosen:
+            values["augmentation"] = "standard"
+        logger.info(
+            "Chosen %s: %s", next(iter(chosen.values())), " ".join(f"--{name} {values[name]}" for name in chosen)
+        )
+
+
+def further(settings: Settings, size: Size, pairs: int) -> Size:
+    """`size` for the model of `init_from`: fewer passes with lower rates, by its kind and the number of pairs."""
+    start = str(settings.translator.init_from)
+    config, recipe = load_config(start), RunFolder(start).recipe
+    if recipe.get("objective", "translation") != "translation":
+        passes, rate = FURTHER * size.passes, FURTHER * size.learning_rate
+        muon = size.muon_learning_rate and FURTHER * size.muon_learning_rate
+        return replace(size, passes=passes, learning_rate=rate, muon_learning_rate=muon)
+    passes = max(1, min(MOST_TUNED_PASSES, round(TUNED_PASSES * (TUNED_PAIRS / pairs) ** FEWER)))
+    width = getattr(config, "hidden_size", None) or config.encoder.hidden_size  # of two models in one
+    rate = TUNED_RATE if config.model_type == "glossa" else OTHER_RATE / width
+    rate = ADAPTER_RATE if settings.training.lora_rank else rate
+    return replace(size, passes=passes, learning_rate=rate, muon_learning_rate=None)
+
+
+def _tokens(text: str) -> float:
+    """About how many tokens a vocabulary that is not yet trained will make of `text`."""
+    return sum(WIDE if unicodedata.east_asian_width(character) in "WF" else 1 for character in text) / CHARACTERS
+
+
+def size_within(settings: Settings, sizes: Sequence[Size], tokens: float) -> Size:
+    """The largest of `sizes` of which enough passes over so many tokens fit into the hours, else the smallest.
+
+    Passes and dropout come from the last size, which fits the number of pairs; short runs have less dropout.
+    """
+    wanted = sizes[-1]
+    enough = min(PASSES, wanted.passes / 2)
+    chosen, passes = wanted, wanted.passes
+    for chosen in reversed(sizes):
+        seconds = [OVERHEAD * tokens * seconds_per_token(settings, chosen)]
+        broadcast_object_list(seconds)  # all processes must build the same model
+        passes = 3600 * settings.training.hours / max(seconds[0], 1e-9)  # type: ignore[operator]
+        logger.info("Width %d: about %.2g passes fit into %g hours.", chosen.width, passes, settings.training.hours)
+        if passes >= enough:
+            break
+    dropout = min(wanted.dropout, LESS_DROPOUT) if passes <= SHORT * wanted.passes else wanted.dropout
+    return replace(chosen, dropout=dropout, passes=wanted.passes)
+
+
+def seconds_per_token(settings: Settings, size: Size) -> float:
+    """Time of forward and backward passes for a target token, by a new model of this size on one batch."""
+    device = settings.training.device
+    with torch.random.fork_rng():
+        model = GlossaForConditionalGeneration(GlossaConfig(**size.dimensions())).train()
+        model.to(device)  # type: ignore[arg-type]
+        sentences = max(settings.training.batch_tokens // TRIAL_LENGTH, 1)
+        ids = torch.randint(4, size.vocab_size, (sentences, TRIAL_LENGTH), device=device)
+        step = trial_step(model, {"input_ids": ids, "labels": ids}, settings.training.bf16)
+        step()  # allocates memory
+        started = time.perf_counter()
+        step()
+        if device.type == "cuda":
+            torch.cuda.synchronize()
+    return (time.perf_counter() - started) / ids.numel()
+
+
+def adopt_choices(settings: Settings) -> Settings:
+    """The settings with the values that a resumed run chose at its start, from its recipe."""
+    recipe = resumed_recipe(vars(settings.training))
+    if not recipe:
+        return settings
+    names, hours = choosable(settings), settings.training.hours
+    if hours is not None:
+        names |= {"num_train_epochs"}
+        if hours != recipe.get("hours"):
+            logger.warning(
+                "hours is %g, but it counts from the start of a run. The resumed run keeps its %g passes.",
+                hours, recipe["num_train_epochs"],
+            )  # fmt: skip
+    origin = Origin("resumed", str(settings.training.output_dir))
+    return settings.with_values({name: recipe.get(name) for name in names}, origin)
+
+
+def choosable(settings: Settings) -> set[str]:
+    """Names of the settings that are chosen by the number of pairs, since neither recipe nor command line names them.
+
+    Pretraining chooses none.
+    """
+    names: set[str] = set()
+    if settings.translator.objective != "translation":
+        return names
+    for group in GROUPS[KEPT:] if settings.translator.init_from else GROUPS:
+        chosen, _, deciding = group.partition("|")
+        if settings.named.isdisjoint([*chosen.split(), *deciding.split()]):
+            names |= set(chosen.split())
+    if is_stream(settings.data) or tokens_of(sources_of(settings.data)) is not None:
+        names -= {"augmentation"}  # their token ids and vocabulary are made, or rows pass only once
+    return names - prepared(settings)
+
+
+def prepared(settings: Settings) -> set[str]:
+    """Names of the settings that come from a prepared folder."""
+    return {name for name, origin in settings.origins.items() if origin.kind == "prepared"}
+
+
+def settle_vocabulary(settings: Settings, tokenizer: PreTrainedTokenizerBase) -> Settings:
+    """The settings with the size that a new vocabulary has if the text has fewer tokens than were chosen for it."""
+    found = len(tokenizer)
+    if "vocab_size" not in choosable(settings) or found >= settings.tokenizer.vocab_size:
+        return settings
+    logger.info("The training text has no more tokens, so vocab_size is %d.", found)
+    return settings.with_values({"vocab_size": found}, settings.origins["vocab_size"])

@@ -1,0 +1,1 @@
+"""What translates token ids, each an `Engine`: transformers' `generate`, CTranslate2, ensembles, given beginnings."""

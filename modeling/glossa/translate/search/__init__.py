@@ -1,0 +1,1 @@
+"""The search for translations with given terms, given beginnings, or without forbidden words."""

@@ -1,0 +1,199 @@
+"""Labels: how a text ends, and the key of a menu, are the same in its translation.
+
+A text of a program such as `Name:`, `Open...` or `&Save` is no sentence. A model that was trained on sentences ends
+its translation like one.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ...model.abbreviations_glossa import STARTERS
+from ...model.facts_glossa import NO_SPACES
+from ...model.segments_glossa import Segment
+from ...model.spans_glossa import Span
+
+NONE, STOP, ELLIPSIS, COLON, QUESTION, EXCLAMATION = "none", "stop", "ellipsis", "colon", "question", "exclamation"
+OTHER = "other"  # what is not one of these: a comma, several marks, a quoted sentence
+MARKS = {STOP: ".。．｡।۔።။។", COLON: ":：", QUESTION: "?？؟", EXCLAMATION: "!！"}
+KINDS = {mark: kind for kind, marks in MARKS.items() for mark in marks} | {"…": ELLIPSIS}
+_QUOTED = re.compile(rf"[{re.escape(''.join(KINDS))}][)\]}}\"'”’»›）］」』】》〉]+$")
+# An abbreviation such as a.m., whose last period is no stop; 4.8.0 is none.
+_SHORTENED = re.compile(r"(?<!\w)(?:[^\W\d_]{1,2}\.\s?)+[^\W\d_]{1,3}\Z")
+_SEPARATORS = tuple(",;،؛，；、")
+# What is not written `.:?!`: after an ideograph or kana, and in some languages.
+WIDE = {STOP: "。", COLON: "：", QUESTION: "？", EXCLAMATION: "！"}
+PLAIN = {STOP: ".", COLON: ":", QUESTION: "?", EXCLAMATION: "!"}
+OWN = {
+    STOP: {
+        **dict.fromkeys(("as", "bn", "hi", "ne", "or", "pa", "sa"), "।"), **dict.fromkeys(("am", "ti"), "።"),
+        "km": "។", "lo": "", "my": "။", "th": "", "ur": "۔",
+    },
+    QUESTION: {"el": ";", **dict.fromkeys(("ar", "ckb", "fa", "ps", "sd", "ug", "ur"), "؟")},
+}  # fmt: skip
+# The space before a mark, by the rules of the Imprimerie nationale.
+SPACED = {"fr": {COLON: "\u00a0", QUESTION: "\u202f", EXCLAMATION: "\u202f"}}
+OPENING = {"es": {QUESTION: "¿", EXCLAMATION: "¡"}}
+INSIDE = ("hy",)  # languages that write the marks of questions and exclamations inside of words
+NOUNS = ("de", "lb")  # languages that write nouns with a capital
+# The mark before the letter of a key, as toolkits write it: `&File`, `E&xit`, `_Open`; not `R&D`, `&amp;`, `my_name`.
+_KEY = re.compile(r"(?:(?<![\w&])[&_]|(?<=[^\W\d_])&(?=[a-z]))(?=[^\W\d_])(?!\w+;)")
+
+
+class End(NamedTuple):
+    """How a text ends.
+
+    Attributes:
+        kind: The kind of its last mark, `NONE` or `OTHER`.
+        mark: The mark.
+        start: The first character of the mark, or of the white space before it.
+    """
+
+    kind: str
+    mark: str
+    start: int
+
+    @classmethod
+    def of(cls, text: str) -> "End":
+        rest = text.rstrip("".join(KINDS))
+        mark, start = text[len(rest) :], len(rest.rstrip())
+        if not mark:
+            other = text.endswith(_SEPARATORS) or _QUOTED.search(text)
+            return cls(OTHER if other else NONE, "", len(text))
+        kinds = {KINDS[each] for each in mark}
+        if kinds <= {STOP, ELLIPSIS} and (len(mark) > 2 or ELLIPSIS in kinds):
+            return cls(ELLIPSIS, mark, start)
+        return cls(kinds.pop() if len(mark) == 1 else OTHER, mark, start)
+
+
+class Label(NamedTuple):
+    """What a translation has of a label, whatever the model writes.
+
+    Attributes:
+        end: How it ends; `OTHER` if the translation may end in any way.
+        key: The mark before the letter of a key, or "".
+        letter: The letter.
+        strict: Whether it is a text of a program. Of other texts, those without a final mark and those with a colon or
+            an ellipsis are labels, and `&` and `_` are characters like others.
+    """
+
+    end: End
+    key: str
+    letter: str
+    strict: bool
+
+    @classmethod
+    def of(cls, segment: Segment, strict: bool) -> "Label | None":
+        """The label that the last sentence of a line is; None if it is none."""
+        end = End.of(segment.text)
+        if not strict and end.kind in (STOP, QUESTION, EXCLAMATION):
+            return None
+        place = _key_of(segment) if strict else None
+        if place is None:
+            return None if end.kind == OTHER else cls(end, "", "", strict)
+        return cls(end, segment.text[place], segment.text[place + 1], strict)
+
+    def read(self, segment: Segment) -> Segment:
+        """`segment` as the model reads it: without the key's mark, a colon or an ellipsis, which no sentence has."""
+        text, spans = segment.text, segment.spans
+        if self.end.kind in (COLON, ELLIPSIS) and not any(span.end > self.end.start for span in spans):
+            text = text[: self.end.start]
+        if self.key and (place := _key_of(segment)) is not None:
+            text = text[:place] + text[place + 1 :]
+            spans = tuple(Span(start - (start > place), end - (end > place)) for start, end in spans)
+        return segment._replace(text=text, spans=spans) if text.strip() else segment
+
+    def write(self, target: str, language: str | None, spans: Sequence[str] = ()) -> str:
+        """The translation `target` with end and key of the label; the key is in none of the texts `spans`."""
+        if not target.strip():
+            return target
+        target = with_end(target, self.end, language)
+        return with_key(target, self.key, self.letter, spans) if self.key else target
+
+
+def _key_of(segment: Segment) -> int | None:
+    """The character of the only mark of a key; None without one."""
+    found = [mark.start() for mark in _KEY.finditer(segment.text)]
+    if len(found) != 1 or segment.text.count(segment.text[found[0]]) > 1:
+        return None
+    return None if any(start <= found[0] < end for start, end in segment.spans) else found[0]
+
+
+def without_keys(source: str, target: str) -> tuple[str, str]:
+    """A text and its translation without the mark of a key, if each has one; the translation may have it in a word."""
+    place = _key_of(Segment(source, ""))
+    if place is None or target.count(source[place]) != 1:
+        return source, target
+    return source[:place] + source[place + 1 :], target.replace(source[place], "")
+
+
+def with_end(target: str, end: End, language: str | None) -> str:
+    """`target`, which ends as `end` does, as `language` writes it; a mark of the same kind stays as it is."""
+    own, code = End.of(target), (language or "").partition("-")[0]
+    if end.kind in (OTHER, own.kind) or (own.kind == OTHER and end.kind == NONE):
+        return target
+    if code in INSIDE and {own.kind, end.kind} & {QUESTION, EXCLAMATION}:
+        return target
+    opening = OPENING.get(code, {})
+    bare = target[: own.start]
+    if end.kind == NONE and own.kind == STOP and _SHORTENED.search(bare):
+        return target
+    if own.kind in opening:
+        bare = "".join(bare.rsplit(opening[own.kind], 1))
+    if own.kind == OTHER and bare.endswith(_SEPARATORS):
+        bare = bare[:-1]
+    if opening.get(end.kind, "") not in bare:
+        bare = opening[end.kind] + bare
+    return bare + _written(end, bare, code) if bare else target
+
+
+def _written(end: End, before: str, language: str) -> str:
+    """The mark of `end` after `before`, with the space that the language puts between them."""
+    if end.kind in (NONE, ELLIPSIS):
+        return end.mark
+    if NO_SPACES.match(before[-1:]):
+        return WIDE[end.kind]
+    mark = OWN.get(end.kind, {}).get(language, PLAIN[end.kind])
+    return SPACED.get(language, {}).get(end.kind, "") + mark
+
+
+def with_key(target: str, mark: str, letter: str, spans: Sequence[str]) -> str:
+    """`target` with `mark` before `letter` at the start of a word, or in one, or else before the first letter.
+
+    In Chinese, Japanese and Korean the letter stands behind the words, as programs write it: 文件(&F).
+    """
+    hidden = target
+    for span in sorted(spans, key=len, reverse=True):
+        hidden = hidden.replace(span, "\0" * len(span))
+    patterns = (rf"(?<!\w){re.escape(letter)}", re.escape(letter), r"[^\W\d_]")
+    found = next(filter(None, (re.search(pattern, hidden, re.I) for pattern in patterns)), None)
+    if found is not None and not NO_SPACES.match(found[0]) and not "\uac00" <= found[0] <= "\ud7a3":
+        return target[: found.start()] + mark + target[found.start() :]
+    end = End.of(target).start
+    return f"{target[:end]}({mark}{letter.upper()}){target[end:]}"
+
+
+def lower_start(source: str, spans: Sequence[Span], target: str, places: Sequence[Span], language: str | None) -> str:
+    """`target` with a small letter after the spans at its beginning, if `source` has one there: it begins no sentence.
+
+    Names and abbreviations keep their capital, and so do nouns in languages that write them with one.
+    """
+    first, place = _after_spans(source, spans), _after_spans(target, sorted(places))
+    if first is None or place is None or not source[first].islower() or not target[place].isupper():
+        return target
+    word = re.match(r"\w+", target[place:])[0]  # type: ignore[index]  # a letter
+    named = re.search(rf"\b{word}\b", source) or not (word[1:].islower() or len(word) == 1)
+    noun = (language or "").partition("-")[0] in NOUNS and word.casefold() not in STARTERS
+    pronoun = word == "I" and language == "en"
+    return target if named or noun or pronoun else target[:place] + target[place].lower() + target[place + 1 :]
+
+
+def _after_spans(text: str, spans: Sequence[Span]) -> int | None:
+    """The first letter after the spans at the beginning of a text; None if it begins with none."""
+    position = 0
+    for start, end in spans:
+        if any(map(str.isalnum, text[position:start])):
+            break
+        position = end
+    found = re.compile(r"[\W_]*").match(text, position).end()  # type: ignore[union-attr]
+    return found if position and found < len(text) else None

@@ -1,0 +1,143 @@
+"""What a text takes from translation memories: translations as they are, or matches that the model reads."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ...base.errors import GlossaError, require
+from ...base.matches import USED, behind
+from ...base.pair import Pair
+from ...model.segments_glossa import Segment
+from ...model.spans_glossa import MEMORY, SENTINELS, Span
+from ..engines.engine import COPIED, READ, REPAIRED, UNUSED, UsedMatch
+from ..memory.building import open_memory
+from ..memory.repair import adapted
+from ..memory.store import Match, Memory
+from .labels import without_keys
+from .tags import Tagged
+from .text import Sentence, Text
+
+LINE_ENDS = frozenset("\n\r\u2028\u2029")
+COMPARED = 3  # matches of a memory, of which one with equal score may be for the context
+TOGETHER = 6  # parts of a text, at most, that are looked up as one
+
+
+@dataclass(frozen=True)
+class Recall:
+    """Translation memories as a [`Translator`] uses them.
+
+    Attributes:
+        memories: The memories; of equal matches the first one's counts.
+        threshold: The least score, from 1 to 100, of a match that is used.
+    """
+
+    memories: Sequence[Memory]
+    threshold: int = USED
+
+    @classmethod
+    def opened(cls, path: Path, source: str | None, target: str | None, threshold: int = USED) -> "Recall":
+        """The memory in a file. Raises `GlossaError` as [`open_memory`], and if a language is not known."""
+        if source is None or target is None:
+            raise GlossaError(
+                "--memory needs to know the languages of the model, which does not say them. Give --target_language, "
+                "and a model whose config has source_language and target_language."
+            )
+        require("rapidfuzz", "memory")
+        return cls([open_memory(path, source, target)], threshold)
+
+    def give(self, text: Text, spans: Sequence[Span], reads: bool, fits: Callable[[str], bool]) -> None:
+        """Give a text the translations that the memories have, of all of it or of its sentences.
+
+        If only numbers, placeholders or addresses differ, the translation gets the ones of the text. A translation for
+        another context than the text's is not copied; the model may still read it.
+
+        Args:
+            text: A text without translations.
+            spans: Its spans.
+            reads: Whether the model has learned to read matches.
+            fits: Whether a sentence, with what follows it, is short enough for the model.
+        """
+        whole = Sentence(Segment(text.source, "", spans=tuple(spans)), prefix=text.sentences[0].prefix)
+        context, marked = text.tagged.context, text.tagged.marked
+        as_one = [*([marked] if marked else []), *([text.source] if len(text.sentences) > 1 else [])]
+        if _on_one_line(text.sentences) and any(self._take(whole, context, source) for source in as_one):
+            text.sentences = [whole]
+            return
+        text.sentences = self._joined(text.sentences, context)
+        for sentence in text.sentences:
+            if not sentence.translations and not self._take(sentence, context):
+                self._match(sentence, text.tagged, reads, fits)
+
+    def _joined(self, parts: list[Sentence], context: str | None) -> list[Sentence]:
+        """The parts of a text; neighbors that a memory has together, such as a long sentence that was cut, are one."""
+        found, start = [], 0
+        while start < len(parts):
+            size, whole = min(TOGETHER, len(parts) - start), parts[start]
+            while size > 1:
+                some = parts[start : start + size]
+                if _on_one_line(some) and self._take(whole := _together(some), context):
+                    break
+                size -= 1
+            found.append(whole if size > 1 else parts[start])
+            start += size
+        return found
+
+    def _take(self, sentence: Sentence, context: str | None, source: str = "") -> bool:
+        """Take the translation of an equal sentence, or of `source`, if it has all spans."""
+        for memory in self.memories:
+            match = memory.exact(source or sentence.source, context)
+            if match is not None and sentence.remember(match.target):
+                sentence.best.matches = (_used(match, COPIED, memory),)
+                return True
+        return False
+
+    def _match(self, sentence: Sentence, text: Tagged, reads: bool, fits: Callable[[str], bool]) -> None:
+        found = [
+            (match, memory)
+            for memory in self.memories
+            for match in memory.matches(sentence.source, self.threshold, COMPARED)
+        ]
+        if not found:
+            return
+        match, memory = max(found, key=lambda one: (one[0].score, one[0].holds_in(text.context)))
+        sides = match.source, match.target
+        source, target = (
+            sides if text.label is None else without_keys(*sides)
+        )  # the model reads no marks of accelerators
+        plain = replace(match, source=source, target=target)
+        repaired = adapted(plain, sentence.source, sentence.written_in)
+        if repaired.whole and match.holds_in(text.context) and sentence.remember(repaired.target):
+            sentence.best.matches = (_used(match, REPAIRED, memory),)
+        elif reads:
+            pair = Pair(*(_as_read(sentence, side) for side in (plain.source, repaired.target)))
+            read = behind(sentence.asked, pair)
+            fitting = fits(sentence.asked + read)
+            sentence.match_read = read if fitting else ""
+            sentence.matches = (_used(match, READ if fitting else UNUSED, memory),)
+
+
+def _on_one_line(parts: Sequence[Sentence]) -> bool:
+    """Whether no line ends between parts of a text: a memory has texts without lines."""
+    return all(LINE_ENDS.isdisjoint(part.segment.space) for part in parts[:-1])
+
+
+def _together(parts: Sequence[Sentence]) -> Sentence:
+    """Neighboring parts of a text as one sentence without a translation."""
+    start, last = parts[0].start, parts[-1]
+    written = "".join(part.source + part.segment.space for part in parts[:-1]) + last.source
+    spans = [Span(*(place + part.start - start for place in span)) for part in parts for span in part.segment.spans]
+    segment = Segment(written, last.segment.space, spans=tuple(spans))
+    return replace(parts[0], segment=segment, cut=last.cut, label=None, translations=[], places=[])
+
+
+def _used(match: Match, use: str, memory: Memory) -> UsedMatch:
+    return UsedMatch(match.score, use, match.source, match.target, str(memory.path))
+
+
+def _as_read(sentence: Sentence, text: str) -> str:
+    """A text of a memory with sentinels for the spans of the sentence, if the model reads these, and no others."""
+    text = text.translate(dict.fromkeys(map(ord, SENTINELS + MEMORY)))
+    if sentence.segment.numbered:
+        for (start, end), sentinel in zip(sentence.segment.spans, SENTINELS, strict=False):
+            text = text.replace(sentence.source[start:end], sentinel)
+    return text

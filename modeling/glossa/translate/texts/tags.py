@@ -1,0 +1,228 @@
+"""The words of a text and its tags, apart."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ...model.spans_glossa import Span
+
+DEEPEST = 120  # tags inside each other, into which what places them goes down
+
+
+class Part(NamedTuple):
+    """A piece of the source at a place.
+
+    Attributes:
+        kind: "text"; "open" or "close" for one of two tags around a text; "alone" for what stands for itself, such as
+            an image, code or a placeholder; "break" for what divides a text and keeps its order, such as the time of
+            a subtitle; "end" for what also ends a sentence.
+        start: Its first character in the document.
+        end: The one after its last.
+        text: What it says: of a text the words, of what stands alone the words that a model should see, or "".
+        name: What "open" and "close" have in common.
+    """
+
+    kind: str
+    start: int
+    end: int
+    text: str = ""
+    name: str = ""
+
+
+Piece = str | Part  # of a translated text: words, or something of the source
+
+
+class Spaces(NamedTuple):
+    """Whether white space stands before a tag and after it."""
+
+    before: bool = False
+    after: bool = False
+
+
+NONE = Spaces()
+
+
+@dataclass(slots=True)
+class Point:
+    """Something without words in a text, before its character `at`; several parts if it is an empty element."""
+
+    parts: list[Part]
+    at: int
+    spaces: Spaces = NONE
+
+
+@dataclass(slots=True)
+class Element:
+    """A pair of tags around the characters from `start` to `end`; the outermost one has none."""
+
+    start: int
+    end: int
+    open: Part | None = None
+    close: Part | None = None
+    children: "list[Element | Point]" = field(default_factory=list)
+    opening: Spaces = NONE
+    closing: Spaces = NONE
+
+
+@dataclass(slots=True)
+class Tagged:
+    """A text and its tags.
+
+    Attributes:
+        text: The words.
+        root: The tags.
+        label: For a label, whose translation ends as it does, the code of the target language, or "".
+        alone: Spans of `text` that are a part of the source each, such as an image with a name or code.
+        marked: The text with the mark of its accelerator, if that was taken out, such as `_Open`.
+        context: What tells it from equal texts with other translations, as in [`glossa.translate.memory.units.Unit`].
+    """
+
+    text: str
+    root: Element
+    alone: list[tuple[Span, Part]] = field(default_factory=list)
+    label: str | None = None
+    marked: str = ""
+    context: str | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it has no tags."""
+        return not self.root.children
+
+    @classmethod
+    def plain(cls, text: str) -> "Tagged":
+        """A text without tags."""
+        return cls(text, Element(0, len(text)))
+
+
+def take_tags(parts: Sequence[Part]) -> Tagged:
+    """The text of parts and its tags.
+
+    A tag that is not closed, crosses another one, or is inside more than `DEEPEST` others, stands alone. Of white
+    space on both sides of a tag, one side is in the text.
+    """
+    pairs = tag_pairs(parts)
+    tagged = Tagged("", Element(0, 0))
+    stack = [tagged.root]
+    done = _Growing()
+    glued = True  # the last part was text
+    for index, (part, spaces) in enumerate(zip(parts, _spaces(parts), strict=True)):
+        if part.text and part.kind in ("text", "alone"):
+            text = part.text
+            doubled = not glued and text[0] == " " and done.last in (" ", "\n")
+            if part.kind == "text" and (doubled or not done.length):
+                text = text.lstrip(" ")
+            at = done.length
+            done.add(text)
+            if part.kind == "alone":
+                tagged.alone.append((Span(at, done.length), part))
+            glued = True
+            continue
+        if part.kind in ("break", "end"):
+            done.strip()
+            done.add((" " if part.kind == "break" else "\n") * bool(done.length and done.last != "\n"))
+        glued = False
+        at = done.length
+        if part.kind == "open" and index in pairs:
+            element = Element(at, at, part, opening=spaces)
+            stack[-1].children.append(element)
+            stack.append(element)
+        elif part.kind == "close" and index in pairs:
+            element = stack.pop()
+            element.end, element.close, element.closing = at, part, spaces
+            if done.words <= element.start:  # it has no words
+                stack[-1].children[-1] = _as_point(element)
+        else:
+            stack[-1].children.append(Point([part], at, spaces))
+    done.strip()
+    tagged.text = "".join(done.texts)
+    _clamp(tagged.root, len(tagged.text))
+    return tagged
+
+
+class _Growing:
+    """A text that grows at its end.
+
+    Attributes:
+        texts: Its pieces.
+        length: Of all of them.
+        words: The character after its last one that is no white space.
+    """
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.length = self.words = 0
+
+    @property
+    def last(self) -> str:
+        return self.texts[-1][-1] if self.texts else ""
+
+    def add(self, text: str) -> None:
+        if text:
+            self.texts.append(text)
+            if body := text.rstrip():
+                self.words = self.length + len(body)
+            self.length += len(text)
+
+    def strip(self) -> None:
+        """Leave out the spaces at the end."""
+        while self.texts and self.texts[-1].endswith(" "):
+            text = self.texts.pop()
+            self.length -= len(text)
+            if rest := text.rstrip(" "):
+                self.texts.append(rest)
+                self.length += len(rest)
+
+
+def _clamp(element: Element, length: int) -> None:
+    """Have no tag after the end of the text."""
+    element.end = length if element.open is None else min(element.end, length)
+    for child in element.children:
+        if isinstance(child, Element):
+            _clamp(child, length)
+        else:
+            child.at = min(child.at, length)
+
+
+def _spaces(parts: Sequence[Part]) -> Iterator[Spaces]:
+    """The white space around each part, tags next to it left out."""
+    following, after = "", []
+    for part in reversed(parts):
+        after.append(following[:1].isspace())
+        following = part.text or following
+    before = ""
+    for part in parts:
+        yield Spaces(before[-1:].isspace(), after.pop())
+        before = part.text or before
+
+
+def tag_pairs(parts: Sequence[Part]) -> set[int]:
+    """The positions of tags that enclose something without crossing others, at most `DEEPEST` inside each other."""
+    found: set[int] = set()
+    stack: list[int] = []
+    open_names: Counter[str] = Counter()
+    for index, part in enumerate(parts):
+        if part.kind == "open":
+            stack.append(index)
+            open_names[part.name] += 1
+        elif part.kind == "close" and open_names[part.name]:
+            while True:
+                first = stack.pop()
+                open_names[parts[first].name] -= 1
+                if parts[first].name == part.name:
+                    break
+            found |= {first, index}
+    depth = 0
+    for index in sorted(found):
+        depth += 1 if parts[index].kind == "open" else -1
+        if depth > DEEPEST or (depth == DEEPEST and parts[index].kind == "close"):
+            found.discard(index)
+    return found
+
+
+def _as_point(element: Element) -> Point:
+    parts = [part for child in element.children for part in (child.parts if isinstance(child, Point) else [])]
+    assert element.open and element.close
+    spaces = Spaces(element.opening.before, element.closing.after)
+    return Point([element.open, *parts, element.close], element.start, spaces)

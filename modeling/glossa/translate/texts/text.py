@@ -1,0 +1,305 @@
+"""A text on its way through a translation: its sentences, what each became, and the whole joined again."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+
+import numpy
+
+from ...base.word_links import Words, find_words
+from ...model.segments_glossa import Segment, as_written, has_sentinels, model_text, spaced_parts, with_stop
+from ...model.sentences_glossa import clean_text
+from ...model.spans_glossa import Span
+from ..confidence import words_of
+from ..engines.engine import Translation, UsedMatch
+from .alignment import Pair
+from .labels import Label, lower_start
+from .links import Block, Links
+from .spans import MOVED, locate
+from .tag_placement import Cut, put_tags
+from .tags import Piece, Tagged
+
+
+@dataclass(slots=True)
+class Sentence:
+    """A part of a text that is translated or copied for itself.
+
+    Attributes:
+        segment: Its text, its spans, the white space after it, and what the model reads of it.
+        start: Its first character in the text.
+        cut: Whether the sentence goes on in the next part.
+        prefix: The beginning that its translations must have.
+        language: The target language, for a model of several.
+        written_in: The code of the target language, of any model that says it.
+        label: What its translations have, whatever the model writes; None if it is no label.
+        stops: Whether the model reads sentences with a period only.
+        translations: What it became, best first; empty until it is translated.
+        places: Of each translation, where each span of the segment is.
+        remembered: Whether its translation comes from a memory.
+        match_read: What the model reads behind it: a match of a memory.
+        matches: This match, as its translations will have it.
+    """
+
+    segment: Segment
+    start: int = 0
+    cut: bool = False
+    prefix: str = ""
+    language: str | None = None
+    written_in: str | None = None
+    label: Label | None = None
+    stops: bool = False
+    translations: list[Translation] = field(default_factory=list)
+    places: list[Sequence[Span]] = field(default_factory=list)
+    remembered: bool = False
+    match_read: str = ""
+    matches: Sequence[UsedMatch] = ()
+
+    @property
+    def source(self) -> str:
+        return self.segment.text
+
+    @property
+    def asked(self) -> str:
+        """The sentence as the model reads it."""
+        return model_text(self._read, self.cut)
+
+    @property
+    def _read(self) -> Segment:
+        """The segment without what the model does not read of a label."""
+        if self.label is None:
+            return self.segment
+        segment = self.label.read(self.segment)
+        return with_stop(segment) if self.stops else segment
+
+    @property
+    def best(self) -> Translation:
+        return self.translations[0]
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether it has one translation, however many are asked for."""
+        return self.segment.copied or self.remembered
+
+    @property
+    def lacks_sentinels(self) -> bool:
+        """Whether the model read sentinels, and one of its translations does not have exactly these."""
+        return self.segment.numbered and not all(
+            has_sentinels(self.segment, each.text) for each in self.translations if each.text or each is self.best
+        )
+
+    def write(self, translations: Iterable[Translation]) -> bool:
+        """Take the model's translations as they stand in a text; whether each has all spans."""
+        written = [replace(each, text=self._written(each.text)) for each in translations]
+        self.translations = written if self.label is None else distinct(written)
+        found = [self._locate(each.text) for each in self.translations]
+        self.places = [places or () for places in found]
+        for rank in range(len(written)):
+            self.lower_start(rank)
+        return None not in found
+
+    def _written(self, text: str) -> str:
+        """A translation by the model as it stands in a text."""
+        if clean_text(text) == clean_text(self.asked) != "":
+            return self.source  # nothing is another language
+        written = as_written(self._read, text)
+        if self.label is None:
+            return written
+        spans = [self.source[start:end] for start, end in self.segment.spans]
+        return self.label.write(written, self.written_in, spans)
+
+    def lower_start(self, rank: int) -> None:
+        """Begin a translation with a small letter after a span, if the sentence does."""
+        each, places = self.translations[rank], self.places[rank]
+        text = lower_start(self.source, self.segment.spans, each.text, places, self.written_in)
+        if text != each.text:
+            self.translations[rank] = replace(each, text=text)
+
+    def _locate(self, text: str) -> Sequence[Span] | None:
+        return locate(self.source, self.segment.spans, text) if text.strip() else ()
+
+    def remember(self, target: str) -> bool:
+        """Take `target` from a memory, if it has all spans and the beginning that is asked for."""
+        places = locate(self.source, self.segment.spans, target)
+        if places is not None and target.startswith(self.prefix):
+            self.translations, self.places, self.remembered = [Translation(target)], [places], True
+        return self.remembered
+
+    def keep_source(self, problem: str, failed: bool) -> None:
+        """Have the source as the translation, since there is no other."""
+        self.translations = [Translation(self.source, 0.0, problem, failed)]
+        self.places = [self.segment.spans]
+
+    def pair(self) -> Pair:
+        """The sentence and its best translation as they are aligned."""
+        target = self.best.text
+        theirs = find_words(target, sorted(self.places[0]))
+        return Pair(self.source, find_words(self.source, self.segment.spans), target, theirs)
+
+
+@dataclass
+class Text:
+    """A text that is translated.
+
+    Attributes:
+        tagged: Its words and tags.
+        sentences: Its sentences, and what is copied between them.
+        paired: These with their best translations, when [`Text.pairs`] has asked for them.
+    """
+
+    tagged: Tagged
+    sentences: list[Sentence]
+    paired: list[Pair] = field(default_factory=list)
+
+    @property
+    def source(self) -> str:
+        return self.tagged.text
+
+    @property
+    def segments(self) -> list[Segment]:
+        return [sentence.segment for sentence in self.sentences]
+
+    @property
+    def failure(self) -> str:
+        """Why it cannot be translated, or ""."""
+        return next((own.best.problem for own in self.sentences if own.translations and own.best.failed), "")
+
+    def parts(self, rank: int = 0) -> list[tuple[str, str]]:
+        """The translation of each sentence, the best one or of another rank, and the white space after it."""
+        targets = [self._ranked(sentence, rank).text for sentence in self.sentences]
+        both = [(target, own.source) for target, own in zip(targets, self.sentences, strict=True)]
+        if all(one == other or clean_text(one) == clean_text(other) for one, other in both) and any(
+            clean_text(target) or len(both) > 1 for target in targets
+        ):
+            return [(segment.text, segment.space) for segment in self.segments]  # nothing is another language
+        return spaced_parts(self.segments, targets)
+
+    @staticmethod
+    def _ranked(sentence: Sentence, rank: int) -> Translation:
+        return sentence.best if sentence.is_fixed else sentence.translations[rank]
+
+    def part(self, place: int) -> tuple[str, str]:
+        """The white space before a sentence, and its translation, as soon as those before it are translated."""
+        first = max(place - 1, 0)
+        known = [sentence.best.text for sentence in self.sentences[first : place + 1]]
+        # What follows is not known yet, but decides whether a period stays: any text will do, in the same script.
+        known += known[-1:] if place + 1 < len(self.sentences) else []
+        parts = spaced_parts(self.segments[first : first + len(known)], known)
+        before, after = self._edges
+        text = parts[place - first][0]
+        if place + 1 == len(self.sentences) and text:
+            text += after
+        return (parts[0][1] if place else before if text else ""), text
+
+    @property
+    def _edges(self) -> tuple[str, str]:
+        """The white space before and after the text, which no segment has."""
+        body = self.source.strip()
+        start = self.source.find(body)
+        return self.source[:start], self.source[start + len(body) :]
+
+    def joined(self, count: int, scores: bool, confident: bool) -> list[Translation]:
+        """The translations of the whole: of the best of each sentence, of the second best, and so on.
+
+        The confidence is the product of the sentences' confidences; copied and remembered ones count as right.
+        If the text has only such sentences, the others of `count` are blank.
+        """
+        ranks = 1 if all(sentence.is_fixed for sentence in self.sentences) else count
+        found = [self._joined(rank, scores, confident) for rank in range(ranks)]
+        return found + [Translation("", 0.0 if scores else None)] * (count - ranks)
+
+    def _joined(self, rank: int, scores: bool, confident: bool) -> Translation:
+        own = [self._ranked(sentence, rank) for sentence in self.sentences]
+        parts = self.parts(rank)
+        shares = [1.0 if each.confidence is None else each.confidence for each in own]
+        before, after = self._edges
+        whole = "".join(text + space for text, space in parts)
+        return Translation(
+            f"{before}{whole}{after}" if whole else "",
+            sum(each.score or 0.0 for each in own) if scores else None,
+            most_important(each.problem for each in own),
+            tokens=sum(each.tokens for each in own),
+            confidence=prod(shares) if confident else None,
+            terms=tuple(term for each in own for term in each.terms),
+            matches=tuple(match for each in own for match in each.matches),
+            parts=tuple((segment.text, text) for segment, (text, _) in zip(self.segments, parts, strict=True)),
+            words=words_of(own, [text for text, _ in parts]),
+        )
+
+    def settle(self) -> None:
+        """Have the best translations of the sentences as they stand in the whole."""
+        for sentence, (target, _) in zip(self.sentences, self.parts(), strict=True):
+            if target != sentence.best.text:
+                sentence.translations[0] = replace(sentence.best, text=target)
+                is_source = target == sentence.source  # whose characters may be others than those of the translation
+                sentence.places[0] = sentence.segment.spans if is_source else sentence.places[0]
+
+    def keep_blank(self) -> None:
+        """Have the source in place of blank translations."""
+        for sentence in self.sentences:
+            if not sentence.best.text.strip() and sentence.source.strip():
+                sentence.keep_source(sentence.best.problem or "empty", failed=False)
+
+    def pairs(self) -> list[Pair]:
+        """The sentences and their best translations, as they are aligned to find where tags go."""
+        if self.tagged.is_plain and not self.tagged.alone:
+            return []
+        self.settle()
+        self.paired = [sentence.pair() for sentence in self.sentences]
+        worded = [pair for pair in self.paired if pair.source_words and pair.target_words]
+        return [] if self.tagged.is_plain else worded
+
+    def with_tags(self, links: Iterator[numpy.ndarray]) -> list[Piece]:
+        """The best translation with the tags of the source; `links` are the weights of [`Text.pairs`]."""
+        parts = self.parts()
+        whole = "".join(text + space for text, space in parts)
+        if not self.paired:
+            return [whole]
+        source_words: list[tuple[int, int]] = []
+        target_words: list[tuple[int, int]] = []
+        blocks: list[Block] = []
+        cuts: list[Cut] = []
+        places, start = {}, 0
+        before: Span | None = None  # where the sentence before ends in the source, and in the translation
+        for sentence, (_, own, target, theirs), (_, space) in zip(self.sentences, self.paired, parts, strict=True):
+            if before is not None:
+                cuts.append(Cut(Span(before.start, sentence.start), Span(before.end, start), len(target_words)))
+            block = numpy.zeros((len(own), len(theirs)))
+            if not self.tagged.is_plain and own and theirs:
+                block = next(links).copy()
+                _link_spans(block, sentence, own, theirs)
+            blocks.append((len(source_words), len(target_words), block))
+            source_words += [(first + sentence.start, last + sentence.start) for first, last in own]
+            target_words += [(first + start, last + start) for first, last in theirs]
+            for span, place in zip(sentence.segment.spans, sentence.places[0], strict=True):
+                places[span.start + sentence.start] = Span(place.start + start, place.end + start)
+            before = Span(sentence.start + len(sentence.source), start + len(target))
+            start += len(target) + len(space)
+        spans = [places[span.start] for span, _ in self.tagged.alone]
+        return put_tags(self.tagged, source_words, whole, target_words, Links(blocks), spans, cuts)
+
+
+def distinct(translations: Iterable[Translation]) -> list[Translation]:
+    """`translations`; what repeats an earlier text is blank, and at the end."""
+    found: dict[str, Translation] = {}
+    repeated = []
+    for each in translations:
+        if each.text in found:
+            repeated.append(replace(each, text=""))
+        else:
+            found[each.text] = each
+    return [*found.values(), *repeated]
+
+
+def most_important(problems: Iterable[str]) -> str:
+    """The problem of a text, given its sentences' problems: a span without a certain place, or the first one."""
+    found = [problem for problem in problems if problem]
+    return MOVED if MOVED in found else next(iter(found), "")
+
+
+def _link_spans(weights: numpy.ndarray, sentence: Sentence, own: Words, theirs: Words) -> None:
+    """Link each span with itself only."""
+    for span, place in zip(sentence.segment.spans, sentence.places[0], strict=True):
+        row, column = own.index((span.start, span.end)), theirs.index((place.start, place.end))
+        weights[row, :] = 0
+        weights[:, column] = 0
+        weights[row, column] = 1

@@ -1,0 +1,139 @@
+"""Files that would take a reader too long, too much memory, or down end in a translation or in one line."""
+
+import subprocess
+import sys
+import time
+import zipfile
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy
+import pytest
+from documents.packed import write_packed
+from translating import KNOWN, translated
+
+from glossa.base.errors import GlossaError
+
+FILES = Path(__file__).parent / "files"
+MAKE = Path(__file__).parents[4] / "shared" / "cases" / "hostile" / "make.py"
+SECONDS = 10  # of the processor; what is right takes less than one
+DEEP = 10_000
+
+NESTED = {
+    "a.html": "<div>" * DEEP + "Hi there" + "</div>" * DEEP,
+    "b.html": "<b>" * DEEP + "Hi there" + "</b>" * DEEP,
+    "c.html": "<p>Hi" + " <b " * DEEP,
+    "d.html": "<code>" * DEEP + "<p>Hi there</p>",
+    "a.xliff": f'<xliff version="1.2"><file><body><trans-unit id="a"><source>{"<g>" * DEEP}Hi{"</g>" * DEEP}</source>'
+    "</trans-unit></body></file></xliff>",
+    "a.json": "[" * DEEP + '"Hi there"' + "]" * DEEP,
+    "b.json": '{"a": "' + "{n, plural, other {" * DEEP + "Hi" + "}}" * DEEP + '"}',
+    "c.json": '{"a": "Hi' + " <b>" * DEEP + '"}',
+    "a.yaml": "[" * DEEP + "Hi there" + "]" * DEEP,
+    "b.yaml": "- " * DEEP + "Hi there",
+    "a.md": ">" * DEEP + " Hi there",
+    "b.md": "[" * DEEP + "Hi there" + "](a)" * DEEP,
+    "c.md": "*" * DEEP + "Hi there" + "*" * DEEP,
+    "d.md": "".join(" " * 2 * depth + "- Hi\n" for depth in range(300)),
+    "e.md": "Hi " + "$" * DEEP,
+    "f.md": ":::note " + "{" * DEEP + " Hi",
+    "g.md": "![a](b) " * 2 * DEEP,
+    "h.md": "*a* " * 25 * DEEP,
+    "a.po": 'msgid "Hi"\n' + '"there "\n' * DEEP + 'msgstr ""\n',
+    "a.properties": "a=" + "\\\n" * DEEP + "Hi there\n",
+    "a.srt": "1\n00:00:01,000 --> 00:00:02,000\n" + "<i>" * DEEP + "Hi" + "\n" * DEEP,
+    "a.vtt": "WEBVTT\n\n00:01.000 --> 00:02.000\n" + "-Hi\n" * DEEP,
+    "a.tmx": '<!DOCTYPE tmx SYSTEM "a.dtd">' + "<tmx>" * DEEP,
+}
+
+
+@pytest.fixture(autouse=True)
+def short_sentences(monkeypatch):
+    """Sentences are cut as for a model, which reads some hundred tokens."""
+    monkeypatch.setattr("translating.Characters.model_max_length", 400)
+
+
+def in_order(pairs):
+    """Links that take no time, as the model's would be there already."""
+    return [numpy.eye(len(pair.source_words), len(pair.target_words)) for pair in pairs]
+
+
+def attempt(path):
+    """Translate a file: "translated", or "refused" with one line that names it."""
+    started = time.process_time()
+    try:
+        translated(path, str.upper, languages=KNOWN, aligner=in_order)
+        outcome = "translated"
+    except GlossaError as error:
+        assert "\n" not in str(error) and path.name in str(error)
+        outcome = "refused"
+    assert time.process_time() - started < SECONDS
+    return outcome
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_deep_and_long_constructs(tmp_path, name):
+    (tmp_path / name).write_text(NESTED[name])
+    attempt(tmp_path / name)
+
+
+def test_a_paragraph_with_too_many_marks_is_refused_with_its_line(tmp_path):
+    (tmp_path / "a.md").write_text("Hi\n\n" + "*a* " * DEEP + "\n\n" + "*a* " * (DEEP + 1))
+    with pytest.raises(
+        GlossaError, match=r"a\.md, line 5: a paragraph with 20,002 marks .*at most 20,000.* Divide it"
+    ):
+        translated(tmp_path / "a.md")
+
+
+def test_files_that_end_anywhere(tmp_path):
+    (tmp_path / "cut").mkdir()
+    sources = [path for path in sorted(FILES.rglob("*.*")) if path.suffix != ".ftl" or find_spec("fluent")]
+    for source in [*sources, *write_packed(tmp_path)]:
+        content = source.read_bytes()
+        for end in range(0, len(content), max(len(content) // 25, 1)):
+            path = tmp_path / "cut" / source.name
+            path.write_bytes(content[:end])
+            attempt(path)
+
+
+@pytest.mark.parametrize("encoding", ["hex", "rot13", "undefined", "klingon", "unicode_escape", "base64"])
+def test_encodings_that_no_document_has(tmp_path, encoding):
+    (tmp_path / "a.html").write_text(f'<meta charset="{encoding}"><p>Hi there</p>')
+    with pytest.raises(GlossaError, match=f"its encoding is {encoding}, which is not known"):
+        translated(tmp_path / "a.html")
+
+
+def test_what_is_not_text_is_not_unpacked(tmp_path):
+    """A picture of 200 MB, and one that is damaged, are copied as they are packed."""
+    path = tmp_path / "a.docx"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(
+            "word/document.xml", '<w:document xmlns:w="w"><w:p><w:r><w:t>Hi</w:t></w:r></w:p></w:document>'
+        )
+        archive.writestr("word/media/a.png", bytes(200 << 20))
+    found = translated(path, str.upper)
+    assert len(found) < 1 << 20
+    (tmp_path / "b.docx").write_bytes(found)
+    with zipfile.ZipFile(tmp_path / "b.docx") as archive:
+        assert archive.getinfo("word/media/a.png").file_size == 200 << 20
+        assert b">HI<" in archive.read("word/document.xml")
+
+
+@pytest.mark.parametrize("name", ["a.docx/word/document.xml", "a.epub/a.opf", "a.xlsx/xl/tables/table1.xml"])
+def test_texts_that_unpack_to_too_much_are_refused(tmp_path, name):
+    file, _, member = name.partition("/")
+    with zipfile.ZipFile(tmp_path / file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(member, b" " * (100 << 20))
+    with pytest.raises(
+        GlossaError, match=rf"{file}: not a \w+ file that can be read: it has texts of more than 64 MiB"
+    ):
+        translated(tmp_path / file)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not MAKE.is_file(), reason="../shared/cases is not here")
+def test_given_hostile_files(tmp_path):
+    """The cases of `hostile/make.py`."""
+    subprocess.run([sys.executable, MAKE, tmp_path], check=True)
+    outcomes = {path.name: attempt(path) for path in sorted(tmp_path.rglob("*.*"))}
+    assert len(outcomes) > 20 and [name for name, how in outcomes.items() if how == "refused"] == ["encoding.html"]

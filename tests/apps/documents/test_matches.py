@@ -1,0 +1,188 @@
+"""What documents say of the matches of a translation memory."""
+
+import json
+import re
+import xml.etree.ElementTree as etree
+
+import pytest
+from translating import KNOWN, Given
+
+from glossa.apps.documents.formats.opening import Opened
+from glossa.apps.documents.job import DocumentJob
+from glossa.apps.documents.memory import Kept
+from glossa.model.spans_glossa import MEMORY
+from glossa.translate.memory.store import Memory
+from glossa.translate.memory.units import Unit
+from glossa.translate.texts.recall import Recall
+
+CORE, MATCHES = "urn:oasis:names:tc:xliff:document:2.0", "urn:oasis:names:tc:xliff:matches:2.0"
+UNITS = [("Open the box now.", "Ouvrez la boîte."), ("Good day.", "Bonjour."), ("A & B are here.", "A & B là.")]
+NEAR = "Open the bag now."  # 30 of its 34 characters and those of the first unit are equal and in order: 88.2%
+
+
+@pytest.fixture
+def translator():
+    made = Given(str.upper)
+    made.engine.reads_memory = True
+    made.recall = Recall([Memory.temporary(UNITS)])
+    return made
+
+
+def translated(translator, path, report=None):
+    target = path.with_name(f"new-{path.name}")
+    DocumentJob(path, target, languages=KNOWN).run(translator, report, report is not None)
+    return etree.parse(target).getroot()
+
+
+def test_xliff_1_has_matches_as_alternatives(translator, tmp_path):
+    path, name = tmp_path / "a.xlf", "{urn:oasis:names:tc:xliff:document:1.2}"
+    path.write_text(
+        '<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2"><file original="a" datatype="plaintext" '
+        'source-language="en" target-language="fr"><body>'
+        f'<trans-unit id="1"><source>{NEAR}</source><note>read</note></trans-unit>'
+        '<trans-unit id="2"><source>Good day.</source><target/></trans-unit>'
+        '<trans-unit id="3"><source>Nothing alike.</source></trans-unit></body></file></xliff>'
+    )
+    read, copied, other = translated(translator, path).iter(f"{name}trans-unit")
+    assert [child.tag.removeprefix(name) for child in read] == ["source", "target", "alt-trans", "note"]
+    assert read.find(f"{name}target").attrib == {"state": "translated", "state-qualifier": "mt-suggestion"}
+    match = read.find(f"{name}alt-trans")
+    assert match.get("match-quality") == "88%" and [each.text for each in match] == list(UNITS[0])
+    assert copied.find(f"{name}target").get("state-qualifier") == "exact-match"
+    assert copied.find(f"{name}target").text == "Bonjour."
+    assert copied.find(f"{name}alt-trans").get("match-quality") == "100%"
+    assert other.find(f"{name}alt-trans") is None and other.find(f"{name}target").text == "NOTHING ALIKE."
+
+
+def test_xliff_2_has_matches_of_all_segments_at_the_beginning_of_a_unit(translator, tmp_path):
+    path = tmp_path / "a.xlf"
+    path.write_text(
+        f'<xliff version="2.0" xmlns="{CORE}" srcLang="en" trgLang="fr"><file id="f"><unit id="u">'
+        f'<notes><note>n</note></notes><segment id="s"><source>{NEAR}</source></segment>'
+        "<segment><source>Good day.</source></segment></unit><unit id='v'>"
+        "<segment><source>Nothing alike.</source></segment></unit></file></xliff>"
+    )
+    first, second = translated(translator, path).iter(f"{{{CORE}}}unit")
+    assert first[0].tag == f"{{{MATCHES}}}matches" and second.find(f"{{{MATCHES}}}matches") is None
+    segments = first.findall(f"{{{CORE}}}segment")
+    found = [(match.get("ref"), match.get("matchQuality"), match[1].text) for match in first[0]]
+    assert found == [("#s", "88", UNITS[0][1]), (f"#{segments[1].get('id')}", "100", "Bonjour.")]
+    assert all(segment.get("state") == "translated" for segment in segments)
+
+
+def test_a_unit_of_which_only_a_part_was_copied_is_no_exact_match(translator, tmp_path):
+    path, name = tmp_path / "a.xlf", "{urn:oasis:names:tc:xliff:document:1.2}"
+    sources = (
+        "Good day. Nothing alike.",
+        "{n, plural, one {Nothing alike.} other {Good day.}}",
+        f"{{n, plural, one {{Good day.}} other {{{NEAR}}}}}",
+        "{n, plural, one {Good day.} other {Good day.}}",
+    )
+    units = "".join(f'<trans-unit id="{n}"><source>{source}</source></trans-unit>' for n, source in enumerate(sources))
+    path.write_text(
+        '<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2"><file original="a" datatype="plaintext" '
+        f'source-language="en" target-language="fr"><body>{units}</body></file></xliff>'
+    )
+    found = list(translated(translator, path).iter(f"{name}trans-unit"))
+    states = [unit.find(f"{name}target").get("state-qualifier") for unit in found]
+    assert states == ["mt-suggestion", "mt-suggestion", "mt-suggestion", "exact-match"]
+    scores = [[match.get("match-quality") for match in unit.iter(f"{name}alt-trans")] for unit in found]
+    assert scores == [["100%"], ["100%"], ["100%", "88%"], ["100%"]], "equal matches of a unit are written once"
+
+
+def test_xliff_2_has_matches_where_a_segment_follows_at_once(translator, tmp_path):
+    path = tmp_path / "a.xlf"
+    path.write_text(
+        f'<xliff version="2.0" xmlns="{CORE}" srcLang="en" trgLang="fr"><file id="f"><unit id="u"><segment>'
+        "<source>Good day.</source></segment></unit></file></xliff>"
+    )
+    (unit,) = translated(translator, path).iter(f"{{{CORE}}}unit")
+    assert [child.tag.rpartition("}")[2] for child in unit] == ["matches", "segment"]
+    assert unit[0][0].get("ref") == f"#{unit[1].get('id')}"
+
+
+def test_the_report_has_the_matches(translator, tmp_path):
+    path, report = tmp_path / "a.xlf", tmp_path / "report.jsonl"
+    path.write_text(
+        f'<xliff version="2.0" xmlns="{CORE}" srcLang="en" trgLang="fr"><file id="f"><unit id="u"><segment>'
+        f"<source>{NEAR}</source></segment></unit><unit id='w'>"
+        "<segment><source>Good day.</source></segment></unit></file></xliff>"
+    )
+    with open(report, "w") as file:
+        translated(translator, path, file)
+    assert [json.loads(line).get("matches") for line in report.read_text().splitlines()] == [
+        [[88, "read"]],
+        [[100, "copied"]],
+    ]
+
+
+def test_an_interrupted_job_writes_the_matches_of_sentences_that_it_had_finished(translator, tmp_path, monkeypatch):
+    path, name = tmp_path / "a.xlf", "{urn:oasis:names:tc:xliff:document:1.2}"
+    path.write_text(
+        '<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2"><file original="a" datatype="plaintext" '
+        f'source-language="en" target-language="fr"><body><trans-unit id="1"><source>{NEAR}</source></trans-unit>'
+        "</body></file></xliff>"
+    )
+    with monkeypatch.context() as patch:
+        patch.setattr(Opened, "pack", lambda self, done: pytest.fail("interrupted"))
+        with pytest.raises(pytest.fail.Exception):
+            translated(translator, path)
+    translator.engine.asked.clear()
+    (match,) = translated(translator, path).iter(f"{name}alt-trans")
+    assert match.get("match-quality") == "88%" and translator.engine.asked == []
+
+
+def test_finished_sentences_of_an_interrupted_job_count_only_with_the_same_match(translator, tmp_path):
+    asked = []
+
+    def planned(units):
+        translator.recall = Recall([Memory.temporary(units)])
+        return [sentence for text in translator.plan([NEAR, "It rains."]) for sentence in text.sentences]
+
+    def translate(sentences):
+        asked.append([sentence.source for sentence in sentences])
+        translator.translate_segments(sentences)
+
+    for units, expected in ((UNITS, [NEAR, "It rains."]), (UNITS, None), ([(UNITS[0][0], "Neu.")], [NEAR])):
+        sentences = planned(units)
+        Kept(translate, tmp_path / "segments.jsonl").translate(sentences)
+        assert (asked.pop() if asked else None) == expected
+        assert [match.score for match in sentences[0].best.matches] == [88]
+
+
+def test_an_entry_of_po_takes_no_translation_of_another_context(translator, tmp_path):
+    """With equal context it is copied; with another one the model reads it, and people see that it did."""
+    units = [Unit("Open the door", "Ouvrir", context="menu"), Unit("Open the door", "Ouverte", context="state")]
+    translator.recall = Recall([Memory.temporary(())])
+    translator.recall.memories[0].add(units)
+    entries = "".join(f'msgctxt "{name}"\nmsgid "Open the door"\nmsgstr ""\n\n' for name in ("menu", "state", "x"))
+    path, target = tmp_path / "a.po", tmp_path / "b.po"
+    path.write_text(f'msgid ""\nmsgstr "Language: fr\\n"\n\n{entries}')
+    DocumentJob(path, target, languages=KNOWN).run(translator, None, False)
+    found = re.findall(r'msgstr "(.*)"', target.read_text())[1:]
+    assert found[:2] == ["Ouvrir", "Ouverte"]
+    assert found[2].startswith("OPEN THE DOOR") and any(MEMORY in asked for asked in translator.engine.asked)
+
+
+def test_of_equally_good_matches_the_one_for_the_context_counts(translator, tmp_path):
+    units = [Unit("Open 5 doors", "Ouvrir 5", context="menu"), Unit("Open 5 doors", "Ouvertes : 5", context="state")]
+    translator.recall = Recall([Memory.temporary(())])
+    translator.recall.memories[0].add(units)
+    entries = "".join(f'msgctxt "{name}"\nmsgid "Open 7 doors"\nmsgstr ""\n\n' for name in ("menu", "state"))
+    path, target = tmp_path / "a.po", tmp_path / "b.po"
+    path.write_text(f'msgid ""\nmsgstr "Language: fr\\n"\n\n{entries}')
+    DocumentJob(path, target, languages=KNOWN).run(translator, None, False)
+    assert re.findall(r'msgstr "(.*)"', target.read_text())[1:] == ["Ouvrir 7", "Ouvertes : 7"]
+
+
+def test_texts_of_menus_are_found_with_and_without_accelerators(translator, tmp_path):
+    """The approved mark stays where it is; a text without one gets none, and one of its own goes to its letter."""
+    pairs = [("_Remove all", "To_ut effacer"), ("&Keep all", "Tout &garder"), ("Close all", "Tout fermer")]
+    translator.recall = Recall([Memory.temporary(pairs)])
+    texts = ["_Remove all", "Remove all", "Keep all", "Clos_e all"]
+    path, target = tmp_path / "a.po", tmp_path / "b.po"
+    entries = "".join(f'msgid "{text}"\nmsgstr ""\n\n' for text in texts)
+    path.write_text(f'msgid ""\nmsgstr "Language: fr\\n"\n\n{entries}')
+    DocumentJob(path, target, languages=KNOWN).run(translator, None, False)
+    found = re.findall(r'msgstr "(.*)"', target.read_text())[1:]
+    assert found == ["To_ut effacer", "Tout effacer", "Tout garder", "Tout f_ermer"]

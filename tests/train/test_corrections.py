@@ -1,0 +1,211 @@
+"""Learning from corrections: which are taken, the recipe, and when the new model may take the old one's place."""
+
+import json
+
+import pytest
+import yaml
+
+from glossa.base.errors import GlossaError
+from glossa.base.run_folder import RunFolder
+from glossa.cli import train as command
+from glossa.train import corrections
+from glossa.train.corrections import compare, recipe_of, select
+from glossa.train.data.arguments import DataArguments
+from glossa.train.data.pairs import prepare_pairs
+from glossa.translate.build import build_translator
+
+
+def write(path, *rows):
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def correction(source, better, **more):
+    return {"source": source, "output": "x", "correction": better} | more
+
+
+@pytest.fixture
+def held_out(tiny_run):
+    return RunFolder(tiny_run).load_held_out("test")[0]["source"]
+
+
+def test_what_teaches_nothing_is_refused_by_line_and_reason(tmp_path, tiny_run, held_out):
+    file = write(
+        tmp_path / "c.jsonl",
+        correction("a b.", "b a?"),
+        correction("c d.", "c d."),
+        correction("e f.", "x"),
+        correction("g h.", "!"),
+        correction("i j.", "j i? " * 9),
+        correction("a b.", "b a?"),
+        correction(held_out, "k a?"),
+        correction("k l.", "l k?", **{"from": "en", "to": "de"}),
+        correction("m n.", "n m?", **{"from": "en", "to": "fr"}),
+    )
+    found = select(file, RunFolder(tiny_run), ("en", "fr"))
+    assert [row["source"] for row in found.rows] == ["a b.", "m n."]
+    assert [number for number, _ in found.refused] == [2, 3, 4, 5, 6, 7] and found.other == 1
+    assert str(found).splitlines() == [
+        "2 corrections are learned, 6 are refused.",
+        "  2 (line 2, 3): The correction is equal to the text or to its translation.",
+        "  1 (line 4): The correction has no words.",
+        "  1 (line 5): The correction is much shorter or longer than the text.",
+        "  1 (line 6): The correction is there already.",
+        "  1 (line 7): The text is held out to measure the model.",
+        "  1 of other languages are left out.",
+    ]
+
+
+def test_lines_that_are_no_corrections_are_refused(tmp_path, tiny_run):
+    whole = json.dumps(correction("a b.", "b\u2028a?"), ensure_ascii=False)
+    (tmp_path / "c.jsonl").write_text(f'{whole[:-3]}\n{whole}\n{{"source": "a"}}\n{whole[:9]}', encoding="utf-8")
+    found = select(tmp_path / "c.jsonl", RunFolder(tiny_run), ("en", "fr"))
+    assert [row["correction"] for row in found.rows] == ["b\u2028a?"]
+    assert str(found).splitlines() == [
+        "1 corrections are learned, 3 are refused.",
+        "  2 (line 1, 4): The line is not JSON in UTF-8, or is cut off.",
+        "  1 (line 3): The line has no texts `source` and `correction`.",
+    ]
+
+
+def test_a_file_without_corrections_is_refused(tmp_path, tiny_run):
+    (tmp_path / "c.jsonl").write_text('{"source": "a b.", "correction": "?"}\n{')
+    with pytest.raises(GlossaError, match=r"(?s)no correction is left to learn.*line 2.*line 1"):
+        select(tmp_path / "c.jsonl", RunFolder(tiny_run), ("en", "fr"))
+    with pytest.raises(GlossaError, match="there is no such file"):
+        select(tmp_path / "none.jsonl", RunFolder(tiny_run), ("en", "fr"))
+
+
+def test_the_recipe_mixes_what_the_run_has_seen_with_the_corrections(tmp_path, tiny_run):
+    run = RunFolder(tmp_path)
+    (tmp_path / "held_out").mkdir()
+    (tmp_path / "held_out" / "validation.jsonl").touch()
+    old = {"dataset": "anki", "data_path": ["fra-eng.zip"], "source_language": "en", "target_language": "fr",
+           "max_train_samples": 500, "filter_copied": True, "validation_size": 0.1, "max_length": 64,
+           "batch_tokens": 700, "d_model": 64}  # fmt: skip
+    (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(old))
+    (tmp_path / "data_report.json").write_text(json.dumps({"sources": {"anki": {"train": 8000}}}))
+    recipe = recipe_of(run, "runs/a", tmp_path / "c.jsonl", 3)
+    assert recipe["sources"] == [
+        {"name": "before", "dataset": "anki", "data_path": ["fra-eng.zip"], "max_train_samples": 500,
+         "filters": {"copied": True}, "weight": 0.25},
+        {"name": "corrections", "data_path": [str(tmp_path / "c.jsonl")], "source_column": "source",
+         "target_column": "correction", "weight": 4},
+    ]  # fmt: skip
+    assert recipe["validation_path"] == [str(tmp_path / "held_out" / "validation.jsonl")]
+    assert (recipe["init_from"], recipe["max_length"]) == ("runs/a", 64)
+    assert not {"test_path", "validation_size", "d_model", "filters", "data_path", "dataset"} & set(recipe)
+
+
+def test_sources_are_replayed_by_weight(tmp_path, caplog):
+    """Twenty pairs for each of 150 corrections, half of them from each source, but no pair more often than before."""
+    sources = [{"data_path": ["a.tsv"]}, {"data_path": ["b.tsv"], "weight": 2.5}, {"data_path": ["c.tsv"]}]
+    (tmp_path / "recipe.yaml").write_text(yaml.safe_dump({"sources": sources, "dataset": "sources"}))
+    report = {"sources": {"a": {"train": 4000}, "b": {"train": 100}, "c": {"train": 800}}}
+    (tmp_path / "data_report.json").write_text(json.dumps(report))
+    found = recipe_of(RunFolder(tmp_path), "runs/a", tmp_path / "c.jsonl", 150)["sources"]
+    assert [source["weight"] for source in found] == [0.25, 2.5, 1.0, 4] and not caplog.records
+    assert not any("max_train_samples" in source for source in found)
+    del report["sources"]["c"]["train"]
+    (tmp_path / "data_report.json").write_text(json.dumps(report))
+    found = recipe_of(RunFolder(tmp_path), "runs/a", tmp_path / "c.jsonl", 150)["sources"]
+    assert [source.get("weight") for source in found] == [None, 2.5, None, 4]
+    assert "all its pairs are replayed" in caplog.text
+
+
+def test_replayed_pairs_are_a_random_sample(tmp_path):
+    """Of 20,000 pairs by length about 2,000 are seen, of about the mean length, and others with another seed."""
+    rows = [f"w{number} " + "a " * (number // 200) + f"\tv{number}\n" for number in range(20_000)]
+    (tmp_path / "pairs.tsv").write_text("".join(rows))
+    run = tmp_path / "run"
+    run.mkdir()
+    old = {"dataset": "files", "data_path": [str(tmp_path / "pairs.tsv")], "source_language": "en"}
+    (run / "data_report.json").write_text(json.dumps({"sources": {"pairs": {"train": 20_000}}}))
+    write(tmp_path / "c.jsonl", *(correction(f"c d {n}", f"d c {n}") for n in range(3)))
+    seen = {}
+    for seed in (5, 6):
+        (run / "recipe.yaml").write_text(yaml.safe_dump(old | {"split_seed": seed, "target_language": "fr"}))
+        recipe = recipe_of(RunFolder(run), "runs/a", tmp_path / "c.jsonl", 3)
+        own = {name: recipe[name] for name in ("sources", "split_seed", "source_language", "target_language")}
+        pairs, _ = prepare_pairs(DataArguments(**own, validation_size=0, test_size=0, trust_data=True))
+        seen[seed] = [source for source in pairs["train"]["source"] if source.startswith("w")]
+    lengths = [len(text.split()) - 1 for text in seen[5]]  # from 0 to 99
+    assert len(lengths) == 2000 and abs(sum(lengths) / 2000 - 49.5) < 3  # 4.6 standard errors of 0.65
+    assert len(set(seen[5]) & set(seen[6])) < 400  # about 200
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--init_from", "RUN", "--corrections"], "--corrections names no file"),
+        (["--corrections", "c.jsonl"], "is for --init_from RUN"),
+        (["--init_from", "RUN", "--corrections", "c.jsonl", "--explain"], "--explain prints no plan"),
+        (["quickstart", "--init_from", "RUN", "--corrections=c.jsonl"], "Give no other recipe"),
+        (["--init_from", "RUN", "--corrections", "c.jsonl", "--resume_from_checkpoint", "true"], "by its recipe"),
+        (["--init_from", "RUN", "--corrections", "c.jsonl", "--output_dir", "RUN"], "already holds a run"),
+    ],
+)
+def test_contradictions_are_refused(tiny_run, options, message):
+    with pytest.raises(GlossaError, match=message):
+        command.main([str(tiny_run) if word == "RUN" else word for word in options])
+
+
+def test_a_model_without_its_run_is_refused(tmp_path, tiny_run):
+    (tmp_path / "model").mkdir()
+    for name in ("config.json", "tokenizer.json", "tokenizer_config.json"):
+        (tmp_path / "model" / name).write_bytes((tiny_run / name).read_bytes())
+    with pytest.raises(GlossaError, match="is not the folder of a run that keeps its recipe and held-out pairs"):
+        command.main(["--init_from", str(tmp_path / "model"), "--corrections", "c.jsonl"])
+
+
+def test_corrections_are_learned_and_the_new_model_is_compared(tmp_path, tiny_run, capsys, monkeypatch):
+    monkeypatch.setattr(corrections, "LEAST", 20)
+    monkeypatch.setitem(corrections.SCHEDULE, "learning_rate", 0.01)
+    monkeypatch.setitem(corrections.SCHEDULE, "num_train_epochs", 100)
+    test = set(RunFolder(tiny_run).load_held_out("test")["source"])
+    sources = [source for source in (f"{a} {b}." for a in "abc" for b in "klmno") if source not in test][:6]
+    file = write(tmp_path / "c.jsonl", *(correction(source, "a a!") for source in sources))
+    new = tmp_path / "new"
+    options = [
+        "--max_new_tokens",
+        "12",
+        "--cpu_threads",
+        "1",
+        "--cpu_processes",
+        "1",
+        "--save_strategy",
+        "no",
+        "--bf16",
+        "false",
+    ]
+    options += ["--eval_strategy", "no", "--load_best_model_at_end", "false", "--trust_data", "true"]
+    command.main(["--init_from", str(tiny_run), "--corrections", str(file), "--output_dir", str(new), *options])
+    printed = capsys.readouterr().out
+    assert "6 corrections are learned, 0 are refused." in printed
+    now = build_translator([str(new)]).best(sources)
+    assert now.count("a a!") >= 3
+    assert f"translated as corrected: 0 of 6 before, {now.count('a a!')} now." in printed
+    assert printed.rstrip().endswith(f"are not translated worse. The new model is in {new}.")
+    assert compare(tiny_run, tiny_run, [correction("a b.", "b a?")])
+    assert "0 of 20 translations are others now" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "p_value", "accepted"),
+    [(30.0, 29.0, 0.04, False), (30.0, 29.0, 0.06, True), (30.0, 31.0, 0.01, True), (30.0, 30.0, 1.0, True)],
+)
+def test_a_model_is_accepted_unless_it_is_worse_for_sure(monkeypatch, tiny_run, before, after, p_value, accepted):
+    found = {"baseline": before, "system": after, "p_value": p_value}
+    monkeypatch.setattr(corrections, "paired_bootstrap", lambda *_, **__: {"bleu": found})
+    assert compare(tiny_run, tiny_run, [correction("a b.", "b a?")]) is accepted
+
+
+def test_a_model_that_is_worse_ends_the_command_with_1(monkeypatch, tiny_run, tmp_path, capsys):
+    file = write(tmp_path / "c.jsonl", correction("a b.", "b a?"))
+    monkeypatch.setattr(corrections, "compare", lambda *_: False)
+    real, started = command.main, []
+    monkeypatch.setattr(command, "main", started.append)  # the training itself
+    with pytest.raises(SystemExit) as ended:
+        real(["--init_from", str(tiny_run), "--corrections", str(file), "--output_dir", str(tmp_path / "new")])
+    assert ended.value.code == 1 and "stays the better model" in capsys.readouterr().out
+    assert started[0][0] == str(tmp_path / "new" / "corrections.yaml")
