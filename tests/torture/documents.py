@@ -13,7 +13,7 @@ from glossa.apps.documents.formats.opening import UNKNOWN, format_of
 from glossa.base.errors import GlossaError
 from torture.tags import FAULTS
 
-FILES = Path(__file__).parents[1] / "documents" / "files"
+FILES = Path(__file__).parents[1] / "apps" / "documents" / "files"
 FILLED = (".po", ".xliff", ".xlf", ".tmx")  # translations stand in other places than their sources
 PIECES = [
     b"<", b">", b"</b>", b"<b>", b"<!--", b"-->", b"<![CDATA[", b"&amp;", b"&", b'"', b"'", b"`", b"```\n", b"*",

@@ -6,7 +6,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from documents.packed import members
+from apps.documents.packed import members
 from lxml import etree
 from translating import KNOWN, Given
 

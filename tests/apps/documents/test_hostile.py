@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy
 import pytest
-from documents.packed import write_packed
+from apps.documents.packed import write_packed
 from translating import KNOWN, translated
 
 from glossa.base.errors import GlossaError

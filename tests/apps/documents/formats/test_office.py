@@ -4,7 +4,7 @@ import io
 import zipfile
 
 import pytest
-from documents.packed import members
+from apps.documents.packed import members
 from translating import translated
 
 from glossa.apps.documents.formats.opening import UNKNOWN

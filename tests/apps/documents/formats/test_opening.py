@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy
 import pytest
 import yaml
-from documents.packed import MEMBERS, members, write_packed
+from apps.documents.packed import MEMBERS, members, write_packed
 from translating import KNOWN, rot13, translated
 
 from glossa.apps.documents.formats.opening import FORMATS, Languages, format_of, open_document
