@@ -1,11 +1,14 @@
 """Architectures and models of a few thousand weights, shared by the tests."""
 
+from dataclasses import replace
+
 import torch
 from safetensors.torch import load_file
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration
 from glossa.model.configuration_glossa import PUBLISHED_2017
+from glossa.model.profile_glossa import TextProfile
 from glossa.train.data.encoding.vocabulary import train_tokenizer
 
 TINY = {
@@ -75,6 +78,14 @@ SMALL = {
     "max_target_positions": 32,
     "decoder_start_token_id": 2,
 }
+
+
+def knows(owner, **changes):
+    """Change what an engine, or the model of a configuration, has learned about texts."""
+    if hasattr(owner, "profile"):
+        owner.profile = replace(owner.profile, **changes)
+    else:
+        replace(TextProfile.of(owner), **changes).write(owner)
 
 
 def command_line(settings):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from glossa.apps.documents.formats.opening import Languages, format_of, open_document
 from glossa.apps.documents.places import compose
+from glossa.model.profile_glossa import TextProfile
 from glossa.translate.engines.engine import Engine, Translation
 from glossa.translate.options import Checks
 from glossa.translate.texts.alignment import align_by_form
@@ -27,14 +28,14 @@ class Characters:
 
 
 class Function(Engine):
-    """An engine that applies a function to each sentence, and keeps the sentences; `traits` are attributes of it."""
+    """An engine that applies a function to each sentence, and keeps the sentences; it has learned `learned`."""
 
     num_beams = 1
 
-    def __init__(self, function: Callable[[str], str], **traits):
+    def __init__(self, function: Callable[[str], str], **learned):
         self.function = function
         self.asked: list[str] = []
-        vars(self).update(traits)
+        self.profile = TextProfile(**learned)
 
     def translate(self, sources, search):
         texts = ["".join(map(chr, ids)) for ids in sources]

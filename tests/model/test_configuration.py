@@ -10,11 +10,7 @@ from glossa import GlossaConfig, GlossaForConditionalGeneration
 
 # Every field differs from its default, so that a lost field is noticed.
 UNUSUAL = {
-    "split_sentences": False,
-    "length_ratio": 1.25,
-    "trained_length": 31,
-    "abbreviations": ["geg"],
-    "improbable_score": -0.5,
+    "text_profile": {"trained_length": 31, "abbreviations": ["geg"], "confidence": {"score": 0.5}},
     "source_language": "de",
     "target_language": "pt_BR",
     "vocab_size": 90,
@@ -71,15 +67,7 @@ ROTARY = {
     "num_key_value_heads": 4,
 }
 LATENT = {"num_key_value_heads": None, "kv_lora_rank": 8}
-UNUSUAL |= {
-    "lower_capitals": False,
-    "add_stops": True,
-    "mask_items": True,
-    "keeps_placeholders": True,
-    "reads_memory": True,
-}
 UNUSUAL |= {"alignment_layer": 0}
-UNUSUAL |= {"confidence": {"score": 0.5, "intercept": -1.0}, "word_confidence": {"mean": 0.5, "intercept": -1.0}}
 LEARNED = {"position_embedding_type": "learned"}
 SMALL = {"vocab_size": 100, "decoder_vocab_size": 60, "d_model": 8, "share_encoder_decoder_embeddings": False}
 

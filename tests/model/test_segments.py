@@ -5,6 +5,7 @@ import time
 import pytest
 
 from glossa.model.facts_glossa import TextFacts
+from glossa.model.profile_glossa import TextProfile
 from glossa.model.segments_glossa import Segment, is_copied, join_segments, model_texts, segment_text
 from glossa.model.spans_glossa import ITEM, MARK, find_spans
 
@@ -154,7 +155,7 @@ def test_sentences_in_capitals(text, capitals):
     ],
 )  # fmt: skip
 def test_capitals_are_translated_in_lower_case_and_given_back(text, read, translations, expected):
-    segments = segment_text(text, lower=True)
+    segments = segment_text(text, TextProfile(lower_capitals=True))
     assert model_texts(segments) == read
     found = iter(translations)
     texts = [segment.text if segment.copied else next(found) for segment in segments]
@@ -165,7 +166,7 @@ def test_capitals_are_translated_in_lower_case_and_given_back(text, read, transl
 def test_a_sentence_in_capitals_fits_as_the_model_reads_it():
     fits = lambda text: len(text) <= 12 or text.islower()  # noqa: E731
     text = "THE DOG SLEEPS, THE CAT DOES NOT."
-    assert len(segment_text(text, fits=fits, lower=True)) == 1 < len(segment_text(text, fits=fits))
+    assert len(segment_text(text, TextProfile(lower_capitals=True), fits)) == 1 < len(segment_text(text, fits=fits))
 
 
 M = MARK
@@ -186,7 +187,7 @@ M = MARK
     ],
 )
 def test_items_are_read_as_marks_and_put_back(text, read, translations, expected):
-    segments = segment_text(text, lower=True, mask=True)
+    segments = segment_text(text, TextProfile(lower_capitals=True, mask_items=True))
     assert model_texts(segments) == [read]
     assert join_segments(segments, [translations]) == expected
 
@@ -198,7 +199,7 @@ def test_items_stay_for_a_model_that_has_not_learned_the_mark():
 def test_a_sentence_with_an_address_fits_as_the_model_reads_it():
     fits = lambda text: len(text) <= 15  # noqa: E731
     text = "Go on, see https://example.org/a/long/path."
-    assert len(segment_text(text, fits=fits, mask=True)) == 1 < len(segment_text(text, fits=fits))
+    assert len(segment_text(text, TextProfile(mask_items=True), fits)) == 1 < len(segment_text(text, fits=fits))
 
 
 @pytest.mark.parametrize("part", ["a", "a.", "漢", "a@", "{", "<a ", "%", "&a", "www.", "😀"])
@@ -228,7 +229,7 @@ def test_items_are_found_in_linear_time(part):
     ],
 )
 def test_a_sentence_without_a_period_is_translated_with_one(text, read, translated, joined):
-    segments = segment_text(text, stops=True)
+    segments = segment_text(text, TextProfile(add_stops=True))
     assert model_texts(segments) == read
     given = iter(translated)
     texts = [segment.text if segment.copied else next(given) for segment in segments]
@@ -238,14 +239,14 @@ def test_a_sentence_without_a_period_is_translated_with_one(text, read, translat
 
 def test_a_part_of_a_longer_sentence_gets_no_period():
     text = "one two three four five six"
-    segments = segment_text(text, fits=lambda part: len(part.split()) <= 3, stops=True)
+    segments = segment_text(text, TextProfile(add_stops=True), lambda part: len(part.split()) <= 3)
     assert [segment.stop for segment in segments] == ["", "."]
     assert join_segments(segments, ["un deux trois.", "quatre cinq six."]) == "un deux trois quatre cinq six"
 
 
 def test_an_address_does_not_count_among_capitals():
     text = "TOM SLEEPS IN THE STREET (see https://example.org)."
-    (segment,) = segment_text(text, lower=True, spans=find_spans(text))
+    (segment,) = segment_text(text, TextProfile(lower_capitals=True), spans=find_spans(text))
     assert segment.capitals == "upper" and join_segments([segment], ["tom dort (voir https://example.org)."])
 
 

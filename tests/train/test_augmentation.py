@@ -94,7 +94,7 @@ def test_the_vocabulary_has_a_piece_for_the_mark_and_none_for_typing_errors(tmp_
 def test_the_model_says_whether_it_has_learned_the_mark(tmp_path, tiny_train, shares, expected):
     run = tiny_train(tmp_path / "run", max_steps=1, **AUGMENTED | {"augmentation": shares})
     config = json.loads((run / "config.json").read_text())
-    assert config["mask_items"] is expected and config["lower_capitals"]
+    assert config["text_profile"]["mask_items"] is expected and config["text_profile"]["lower_capitals"]
 
 
 def test_workers_that_stay_are_refused(tmp_path, tiny_settings):
@@ -116,7 +116,8 @@ def test_the_vocabulary_of_a_run_has_sentinels_if_the_setting_asks_for_them(tmp_
     assert load_tokenizer(str(again)).get_vocab() == load_tokenizer(str(own)).get_vocab()
     unmarked = AUGMENTED | {"placeholder_augmentation": 0, "tokenizer": own, "vocab_size": None}
     other = tiny_train(tmp_path / "other", max_steps=1, **unmarked)
-    learned = [json.loads((run / "config.json").read_text())["keeps_placeholders"] for run in (own, again, other)]
+    profiles = [json.loads((run / "config.json").read_text())["text_profile"] for run in (own, again, other)]
+    learned = [profile["keeps_placeholders"] for profile in profiles]
     assert learned == [True, True, False], "it has the tokens, but was not trained with them"
 
 

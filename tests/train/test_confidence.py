@@ -5,8 +5,10 @@ import logging
 from types import SimpleNamespace
 
 import pytest
+from small_models import knows
 
 from glossa.base.run_folder import RunFolder
+from glossa.model.profile_glossa import TextProfile
 from glossa.train.evaluation.calibration import sentence_chrf
 from glossa.train.judging import Judged, _learn_from, measure_confidence
 from glossa.translate.confidence import FEATURES, INTERCEPT, WITH_MATCH, WORD_FEATURES, confidence, features, learn
@@ -22,12 +24,12 @@ def test_the_saved_weights_are_those_of_its_own_translations(tmp_path, tiny_trai
     learned = {"num_train_epochs": 30, "learning_rate": 1e-2, "validation_size": 110, "test_size": 0}
     learned["split_seed"] = 2  # a draw with which so short a training learns to end its translations
     run = tiny_train(tmp_path / "run", **once, **learned)
-    config = json.loads((run / "config.json").read_text())
+    config = json.loads((run / "config.json").read_text())["text_profile"]
     saved = config["confidence"]
     assert set(saved) == {*FEATURES, INTERCEPT} and set(config["word_confidence"]) == {*WORD_FEATURES, INTERCEPT}
 
     model, tokenizer = load_model(str(run)), load_tokenizer(str(run))
-    assert GenerateEngine(model, tokenizer).confidence == saved
+    assert GenerateEngine(model, tokenizer).profile.confidence == saved
     pairs = RunFolder(run).load_held_out("validation")
     translator = Translator(model, tokenizer, Search(scores=True), Checks(confident=True, words=True))
     rows, right, given = [], [], []
@@ -36,7 +38,7 @@ def test_the_saved_weights_are_those_of_its_own_translations(tmp_path, tiny_trai
     for source, target, found in zip(pairs["source"][:], pairs["target"][:], translated, strict=True):
         if found[0].text:
             pieces = len(tokenizer(source)["input_ids"])
-            ratio = model.config.length_ratio
+            ratio = TextProfile.of(model.config).length_ratio
             rows.append(features(source, found[0].text, found[0].token_score, pieces, ratio))
             right.append(sentence_chrf([found[0].text], [[target]])[0] >= 30)
             given.append(found[0].confidence)
@@ -55,7 +57,7 @@ def test_a_run_says_if_it_learns_none(caplog, right, learns):
     model = SimpleNamespace(config=SimpleNamespace())
     with caplog.at_level(logging.INFO):
         _learn_from(judged, model)
-    assert bool(model.config.confidence) == learns
+    assert bool(TextProfile.of(model.config).confidence) == learns
     said = [text for text in caplog.messages if text.startswith("No confidence is learned")]
     assert len(said) == (not learns) and all(f"Of 100, {right} need none" in text for text in said)
 
@@ -69,8 +71,8 @@ def test_the_reliability_by_hand():
 
 def test_a_model_that_is_trained_further_forgets_it(tiny_run, tiny_train, tmp_path):
     model = load_model(str(tiny_run))
-    model.config.confidence = {"score": 1.0}
+    knows(model.config, confidence={"score": 1.0})
     model.save_pretrained(tmp_path / "start")
     load_tokenizer(str(tiny_run)).save_pretrained(tmp_path / "start")
     further = tiny_train(tmp_path / "run", init_from=tmp_path / "start", max_steps=1)
-    assert json.loads((further / "config.json").read_text())["confidence"] is None
+    assert "confidence" not in json.loads((further / "config.json").read_text())["text_profile"]

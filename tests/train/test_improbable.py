@@ -5,6 +5,7 @@ import json
 import numpy
 import pytest
 import torch
+from small_models import knows
 
 from glossa.base.run_folder import RunFolder
 from glossa.model.sentences_glossa import clean_text
@@ -37,12 +38,12 @@ def token_scores(run, sources):
 
 
 def test_the_limit_is_that_of_one_validation_translation_in_a_hundred(run):
-    config = json.loads((run / "config.json").read_text())
+    config = json.loads((run / "config.json").read_text())["text_profile"]
     own = token_scores(run, RunFolder(run).load_held_out("validation")["source"][:])
     assert len(own) > 100
     assert config["improbable_score"] == pytest.approx(numpy.quantile(own, 0.01), abs=2e-4)
     model = load_model(str(run))
-    assert GenerateEngine(model, load_tokenizer(str(run))).improbable_score == config["improbable_score"]
+    assert GenerateEngine(model, load_tokenizer(str(run))).profile.improbable_score == config["improbable_score"]
 
 
 def test_the_rest_of_the_saved_config_is_as_it_was(run, tmp_path):
@@ -56,13 +57,16 @@ def test_less_probable_translations_are_reported(run):
     translator = Translator(model, tokenizer, Search(1, scores=True), split_sentences=False)
     limits = {"none": -100.0, "all": -1e-9}
     counts = {}
-    for name, translator.engine.improbable_score in limits.items():
+    for name, limit in limits.items():
+        knows(translator.engine, improbable_score=limit)
         found = [translations[0] for translations in translator.translate(sources)]
         counts[name] = sum(translation.problem == "improbable" for translation in found)
     assert counts["none"] == 0 and counts["all"] > 0
 
 
 def test_too_few_translations_and_a_model_that_is_trained_further(run, tiny_run, tiny_train, tmp_path):
-    assert json.loads((tiny_run / "config.json").read_text())["improbable_score"] is None
+    assert "improbable_score" not in json.loads((tiny_run / "config.json").read_text())["text_profile"]
     further = tiny_train(tmp_path / "run", init_from=run, max_steps=1)
-    assert json.loads((further / "config.json").read_text())["improbable_score"] is None  # not that of its start
+    assert (
+        "improbable_score" not in json.loads((further / "config.json").read_text())["text_profile"]
+    )  # not that of its start

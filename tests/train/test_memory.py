@@ -25,7 +25,7 @@ def run(tmp_path_factory, tiny_train):
 
 
 def test_a_run_says_that_it_reads_a_memory(run, capsys):
-    assert load_model(str(run)).config.reads_memory
+    assert load_model(str(run)).config.text_profile["reads_memory"]
     tokenizer = load_tokenizer(str(run))
     ids = tokenizer(f"a k.{MEMORY} l b!").input_ids
     assert tokenizer.convert_ids_to_tokens(ids).count(MEMORY) == 1
@@ -74,7 +74,7 @@ def test_every_engine_reads_the_match(run):
 
 def test_adapters_and_a_further_training_keep_it(run, tmp_path, tiny_train):
     new = tiny_train(tmp_path / "run", **UNSIZED, **READING | {"init_from": run, "lora_rank": 2, "max_steps": 3})
-    assert load_model(str(new)).config.reads_memory
+    assert load_model(str(new)).config.text_profile["reads_memory"]
 
 
 @pytest.fixture(scope="module")

@@ -5,9 +5,11 @@ import math
 
 import numpy
 import pytest
+from small_models import knows
 
 from glossa.base.errors import GlossaError
 from glossa.cli.translate import main
+from glossa.model.profile_glossa import TextProfile
 from glossa.translate.confidence import FEATURES, UNCERTAIN, WITH_MATCH, confidence, features, learn
 from glossa.translate.engines.engine import Engine, Translation
 from glossa.translate.loading import load_model, load_tokenizer
@@ -62,7 +64,7 @@ class Known(Engine):
     """Translates to upper case with a log-probability of -0.5 for each token of the source."""
 
     num_beams = 1
-    confidence = WEIGHTS
+    profile = TextProfile(confidence=WEIGHTS)
 
     def __init__(self, tokenizer):
         self.tokenizer = tokenizer
@@ -111,7 +113,7 @@ def test_the_command_prints_it(tiny_run, tmp_path, capsys, engine):
     from glossa.translate.export.ctranslate2_model import export_ctranslate2
 
     model, tokenizer = load_model(str(tiny_run)), load_tokenizer(str(tiny_run))
-    model.config.confidence, model.config.trained_length = WEIGHTS, None
+    knows(model.config, confidence=WEIGHTS, trained_length=None)
     folder = tmp_path / "model"
     if engine == "torch":
         model.save_pretrained(folder)
@@ -126,7 +128,7 @@ def test_the_command_prints_it(tiny_run, tmp_path, capsys, engine):
     assert lines[1] == ["0.0000", "1.0000", ""]
     for source, (score, value, text) in zip(("Le chat dort.", "Où est le chat ?"), lines[:3:2], strict=True):
         tokens, pieces = len(tokenizer(text_target=text)["input_ids"]), len(tokenizer(source)["input_ids"])
-        values = features(source, text, float(score) / tokens, pieces, model.config.length_ratio)
+        values = features(source, text, float(score) / tokens, pieces, TextProfile.of(model.config).length_ratio)
         assert text and float(value) == pytest.approx(confidence(WEIGHTS, values), abs=2e-4)
     assert {row["line"] for row in report} == {1, 3}
     assert [row["confidence"] for row in sorted(report, key=lambda row: row["line"])] == [

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from small_models import knows
 from translating import Answers, Characters, Function
 
 from glossa.apps.documents.formats.opening import Languages
@@ -188,7 +189,7 @@ def test_checks_look_at_the_sentence_alone():
 
 def test_a_sentence_that_is_cut_is_found_as_a_whole():
     engine, translator = reading([("Take this, and that, and more.", "Nimm alles.")])
-    translator.engine.trained_length = 12
+    knows(translator.engine, trained_length=12)
     assert translator.best(["Take this, and that, and more. Go."]) == ["Nimm alles. GO."]
     assert engine.asked == ["Go."]
 

@@ -6,6 +6,7 @@ import pytest
 from tokenizers import Tokenizer
 from translating import Characters, Function
 
+from glossa.model.profile_glossa import TextProfile
 from glossa.model.segments_glossa import join_segments, model_texts, segment_text
 from glossa.model.spans_glossa import MARK, SENTINELS, find_spans
 from glossa.train.data.arguments import TokenizerArguments
@@ -62,7 +63,7 @@ def test_the_size_of_the_vocabulary_includes_them_and_other_texts_have_the_same_
     ],
 )
 def test_what_is_held_is_read_as_sentinels(text, read):
-    segments = segment_text(text, spans=find_spans(text), numbered=True)
+    segments = segment_text(text, TextProfile(keeps_placeholders=True), spans=find_spans(text))
     assert model_texts(segments) == [read]
     assert join_segments(segments, [read]) == text
 
@@ -93,7 +94,7 @@ def test_placeholders_are_sentinels_and_come_back_in_another_order():
     ],
 )
 def test_a_placeholder_stands_at_a_word_only_if_it_does_in_the_source(source, translation, whole):
-    (segment,) = segment_text(source, mask=True, spans=find_spans(source), numbered=True)
+    (segment,) = segment_text(source, TextProfile(mask_items=True, keeps_placeholders=True), spans=find_spans(source))
     assert join_segments([segment], [translation]) == whole
 
 

@@ -4,6 +4,7 @@ import re
 
 import pytest
 import torch
+from small_models import knows
 from translating import Characters, Function
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration
@@ -154,26 +155,26 @@ def test_a_sentence_longer_than_those_of_the_training_is_cut(model, tokenizer):
     pieces = ["The cat sees a mouse.", "the dog eats a bird.", "the cat eats a bird."]  # as the model reads them
     lengths = [len(tokenizer(text)["input_ids"]) for text in (*pieces, line)]
     engine = GenerateEngine(model, tokenizer)
-    engine.trained_length = max(lengths[:3])
-    assert engine.trained_length < lengths[3] <= tokenizer.model_max_length
+    knows(engine, trained_length=max(lengths[:3]))
+    assert engine.profile.trained_length < lengths[3] <= tokenizer.model_max_length
     *parts, last = Translator(model, tokenizer).best(pieces)
     expected = " ".join([*(re.sub(r"(?<=[^.])\.$", ",", part) for part in parts), last])
     assert Translator(engine, tokenizer).best([line]) == [expected]
     assert Translator(engine, tokenizer, split_sentences=False).best([line]) != [expected]
     # The pipeline reads it from the configuration, as the engine does.
-    model.config.trained_length = engine.trained_length
+    knows(model.config, trained_length=engine.profile.trained_length)
     try:
         assert Translator(model, tokenizer).best([line]) == [expected]
         (found,) = TranslationPipeline(model, tokenizer)(line)
     finally:
-        model.config.trained_length = None
+        knows(model.config, trained_length=None)
     assert found["translation_text"] == expected
 
 
 def test_learned_abbreviations_keep_a_sentence_whole(model, tokenizer):
     line = "The cat sees geg. The mouse geg. Cats eat."
     engine = GenerateEngine(model, tokenizer)
-    engine.abbreviations = frozenset({"geg"})
+    knows(engine, abbreviations=frozenset({"geg"}))
     expected = Translator(model, tokenizer, split_sentences=False).best(
         ["The cat sees geg.", "The mouse geg. Cats eat."]
     )
@@ -278,11 +279,11 @@ def test_a_problem_in_one_sentence_is_a_problem_of_the_line(tokenizer):
 def test_the_config_says_whether_text_is_split(model, tokenizer, split):
     line = "The cat sees a mouse. The dog eats a bird."
     expected = Translator(model, tokenizer, split_sentences=split).best([line])
-    model.config.split_sentences = split
+    knows(model.config, split_sentences=split)
     try:
         assert Translator(model, tokenizer).best([line]) == expected
     finally:
-        model.config.split_sentences = True
+        knows(model.config, split_sentences=True)
 
 
 def test_n_best_lists_have_different_texts():

@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from small_models import knows
 
 from glossa.translate.confidence import word_features, word_scores, words_of
 from glossa.translate.engines.ctranslate2 import load_engine
@@ -35,7 +36,7 @@ def by_hand(model, tokenizer, source, target):
 @pytest.mark.parametrize("name", ["torch", "ctranslate2"])
 def test_words_have_the_mean_of_their_pieces(learned_run, tmp_path, name):
     model, tokenizer = load_model(str(learned_run)), load_tokenizer(str(learned_run))
-    model.config.word_confidence = None
+    knows(model.config, word_confidence=None)
     engine, own = GenerateEngine(model, tokenizer), tokenizer
     if name == "ctranslate2":
         export_ctranslate2(model, tokenizer, tmp_path / "exported")
@@ -53,7 +54,7 @@ def test_a_model_that_has_learned_it_gives_the_probability_that_they_are_right(l
     tokenizer = load_tokenizer(str(learned_run))
     engine = Halves(tokenizer)
     plain = word_scores(engine, tokenizer, SOURCES[:1], TARGETS[:1])
-    engine.word_confidence = {"mean": 2.0, "lowest": 1.0, "sentence": 0.5, "intercept": 1.0}
+    knows(engine, word_confidence={"mean": 2.0, "lowest": 1.0, "sentence": 0.5, "intercept": 1.0})
     ((one, other),) = word_scores(engine, tokenizer, SOURCES[:1], TARGETS[:1])
     logit = 1 + 0.5 * math.log(0.5)  # all tokens have a probability of a half, whose logit is 0
     assert one == ("k", pytest.approx(1 / (1 + math.exp(-logit)))) and other[0] == "a!"

@@ -103,34 +103,8 @@ class GlossaConfig(PreTrainedConfig):
             tokens (Szegedy et al. 2016, section 7). In evaluation the loss is the plain cross-entropy.
         label_smoothing_type (`str`, defaults to `"uniform"`): `"uniform"` spreads it over the whole
             vocabulary, as torch does; `"exclude_padding"` over all tokens except the label and padding.
-        split_sentences (`bool`, defaults to `True`): Text is translated sentence by sentence. Training sets it to
-            `False` if most rows of the training data have several sentences on both sides.
-        length_ratio (`float`, *optional*): Characters of a target for each character of its source in the training
-            data. Translations that are much shorter or longer are reported.
-        trained_length (`int`, *optional*): Tokens of a source that few sentences of the training data exceed. Longer
-            sentences are cut at clauses. Training sets it; `None` leaves only the limit of the tokenizer.
-        abbreviations (`list`, *optional*): Words with a period, found in the sources of the training data, that
-            sentence splitting knows in addition to its own list for all languages.
-        improbable_score (`float`, *optional*): Log-probability per token of a translation (natural logarithm) below
-            which it is reported as improbable. Training sets it so that one in a hundred validation translations is
-            below it.
-        confidence (`dict`, *optional*): Weights of a logistic model for the probability that a translation
-            needs no correction, by the names of its features. Training learns them from the model's own translations
-            of the validation pairs.
-        word_confidence (`dict`, *optional*): The same for the probability that a word of a translation is right.
-        lower_capitals (`bool`, defaults to `True`): Sentences in upper case and headlines are translated in lower
-            case, and the translations get their capitals. Training sets it to `False` if over one source in a hundred
-            is in capitals.
-        add_stops (`bool`, defaults to `False`): Sentences that end with a letter or digit are translated with a
-            period, which the translations lose again. Training sets it if few sources end like this.
-        mask_items (`bool`, defaults to `False`): Addresses, places for values and emoji inside of sentences are
-            translated as a mark, which the model has learned to copy, and put back. Training sets it if `augmentation`
-            has items.
-        keeps_placeholders (`bool`, defaults to `False`): Placeholders and addresses inside of sentences are translated
-            as tokens of their own, which the model has learned to keep. Training sets it with
-            `placeholder_augmentation`.
-        reads_memory (`bool`, defaults to `False`): It has learned to use the translation of a similar sentence behind
-            its source. Training sets it with `memory`.
+        text_profile (`dict`, *optional*): What the model has learned about texts, which pipelines read: see
+            `TextProfile` in `profile_glossa.py`. Training writes it.
         alignment_layer (`int`, *optional*): Decoder layer, from 0, whose first cross-attention head was trained to
             align words (Garg et al. 2019): what it attends to where a token is predicted is what the token translates.
             Training sets it with `alignment_head`.
@@ -200,18 +174,7 @@ class GlossaConfig(PreTrainedConfig):
     init_std: float | int = 0.02
     label_smoothing: float | int = 0.0
     label_smoothing_type: Literal["uniform", "exclude_padding"] = "uniform"
-    split_sentences: bool = True
-    length_ratio: float | int | None = None
-    trained_length: int | None = None
-    abbreviations: list[str] | None = None
-    improbable_score: float | int | None = None
-    confidence: dict[str, float] | None = None
-    word_confidence: dict[str, float] | None = None
-    lower_capitals: bool = True
-    add_stops: bool = False
-    mask_items: bool = False
-    keeps_placeholders: bool = False
-    reads_memory: bool = False
+    text_profile: dict[str, Any] | None = None
     alignment_layer: int | None = None
     source_language: str | None = None
     target_language: str | list[str] | None = None

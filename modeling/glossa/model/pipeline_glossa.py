@@ -21,6 +21,7 @@ from .batches_glossa import (
     search_distinct,
     translate_in_batches,
 )
+from .profile_glossa import TextProfile
 from .segments_glossa import Segment, join_segments, model_texts, segment_text
 
 # Arguments of `generate` that add to its output, which the pipeline does not return.
@@ -112,16 +113,10 @@ class TranslationPipeline(Pipeline):
     ) -> dict[str, Any]:
         """The `segments` of one text, and the `pieces` (token ids; empty for a blank text) of those to translate."""
         text = _text_of(text, key)
-        split = getattr(self.model.config, "split_sentences", True) if split_sentences is None else split_sentences
-        tokenizer = self.tokenizer_into(tgt_lang)
-        config = self.model.config
+        tokenizer, profile = self.tokenizer_into(tgt_lang), TextProfile.of(self.model.config)
         limit = tokenizer.model_max_length
-        limit = min(limit, getattr(config, "trained_length", None) or limit)
-        learned = frozenset(getattr(config, "abbreviations", None) or ())
-        lower = getattr(config, "lower_capitals", True)
-        mask = getattr(config, "mask_items", False)
-        stops = getattr(config, "add_stops", False)
-        segments = segment_text(text, split, partial(fits, tokenizer, limit), learned, lower, mask, stops)
+        limit = min(limit, profile.trained_length or limit)
+        segments = segment_text(text, profile, partial(fits, tokenizer, limit), split_sentences)
         try:
             pieces = encode_texts(tokenizer, model_texts(segments))
             return {"pieces": pieces, "segments": segments}

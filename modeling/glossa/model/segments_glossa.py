@@ -1,11 +1,12 @@
 """Text to the segments that are translated or copied, and back. It is saved with the model."""
 
 import re
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from .abbreviations_glossa import END_MARKS, MONTHS
 from .facts_glossa import EMOJI, LIST_MARK, NO_SPACES, TextFacts
+from .profile_glossa import TextProfile
 from .sentences_glossa import clean_text, split_text
 from .spans_glossa import ADDRESS, ITEM, MARK, MEMORY, PLACEHOLDER, SENTINELS, Hidden, Span
 
@@ -52,57 +53,52 @@ class Segment(NamedTuple):
 
 def segment_text(
     text: str,
-    split: bool = True,
+    profile: TextProfile = TextProfile(),  # noqa: B008  # frozen
     fits: Callable[[str], bool] | None = None,
-    abbreviations: Set[str] = frozenset(),
-    lower: bool = False,
-    mask: bool = False,
-    stops: bool = False,
+    split: bool | None = None,
     spans: Sequence[Span] = (),
-    numbered: bool = False,
 ) -> list[Segment]:
     """The segments of `text`, at least one.
 
     Args:
         text: Any text.
-        split: Whether it is split into sentences, and sentences that do not fit are cut; else it is one segment.
+        profile: What the model has learned about texts.
         fits: Whether a sentence is short enough for the model.
-        abbreviations: Abbreviations that the model has learned.
-        lower: Whether sentences in upper case and headlines are translated in lower case. Of capitals, a model of
-            ordinary text has seen names and abbreviations only.
-        mask: Whether the model has learned to copy `MARK`, and reads it instead of addresses, placeholders and emoji
-            inside of a sentence.
-        stops: Whether sentences without a mark at their end are translated with a period.
+        split: Whether it is split into sentences, and sentences that do not fit are cut; else it is one segment. By
+            default, as the profile says.
         spans: Parts of `text`, from left to right, in which it is not split.
-        numbered: Whether the model has learned to copy `SENTINELS`, and reads them instead of the spans. A segment
-            with more spans than there are sentinels is masked as for other models.
     """
     hidden = Hidden(text, spans)
 
     def described(segment: Segment) -> Segment:
-        return as_model_reads(segment, mask, lower, numbered)
+        return as_model_reads(segment, profile, profile.keeps_placeholders)
 
     def whole(piece: str) -> bool:
         shown, own = hidden.measured(piece)
         return fits is None or fits(model_text(described(Segment(shown, "", spans=own))))
 
-    pieces, between = split_text(hidden.text, whole, abbreviations) if split else ([hidden.text], [""])
+    pieces, between = [hidden.text], [""]
+    if profile.split_sentences if split is None else split:
+        pieces, between = split_text(hidden.text, whole, profile.abbreviations)
     shown = [hidden.next(piece) for piece in pieces]
     parts = [part for own, space in zip(shown, between, strict=True) for part in _without_marks(*own, space)]
     parts = [part if part.copied else described(part) for part in parts]
-    if not stops:
+    if not profile.add_stops:
         return parts
     # What follows in the same line belongs to a sentence that was cut.
     return [part if part.copied or has_more(parts, index) else with_stop(part) for index, part in enumerate(parts)]
 
 
-def as_model_reads(segment: Segment, mask: bool, lower: bool, numbered: bool = False) -> Segment:
-    """`segment` with what the model does not read of it; see [`segment_text`]."""
+def as_model_reads(segment: Segment, profile: TextProfile, numbered: bool) -> Segment:
+    """`segment` with what the model does not read of it.
+
+    With `numbered` it reads `SENTINELS` instead of the spans, unless there are more spans than sentinels.
+    """
     numbered = numbered and 0 < len(segment.spans) <= len(SENTINELS)
-    items = tuple(ITEM.findall(segment.text)) if mask and not numbered else ()
+    items = tuple(ITEM.findall(segment.text)) if profile.mask_items and not numbered else ()
     segment = segment._replace(items=items, numbered=numbered)
     words = TextFacts(ITEM.sub(" ", _outside(segment.text, segment.spans)))
-    return segment._replace(capitals=words.capitals if lower else "")
+    return segment._replace(capitals=words.capitals if profile.lower_capitals else "")
 
 
 def with_stop(segment: Segment) -> Segment:

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from datasets import Dataset, DatasetDict
-from transformers import DataCollatorForSeq2Seq, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import DataCollatorForSeq2Seq, PreTrainedModel, PreTrainedTokenizerBase
 
 from ..base.errors import GlossaError
 from ..base.run_folder import RunFolder
+from ..model.profile_glossa import TextProfile
 from ..translate.engines.forced import decoder_inputs
 from ..translate.languages import Languages
 from .data.arguments import DataArguments
@@ -115,30 +116,25 @@ def tokenize(
 
 def describe(settings: Settings, inputs: Inputs, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
     """Write into the model's config what its training pairs say about the text that it can translate."""
-    _describe_pairs(model.config, inputs.splits["train"], tokenizer, settings.data.max_length)
-    for kind, name in (("items", "mask_items"), (PLACEHOLDERS, "keeps_placeholders")):
-        known = bool(settings.data.shares.get(kind)) or getattr(model.config, name, False)
-        setattr(model.config, name, known)
-    model.config.reads_memory = settings.data.memory or getattr(model.config, "reads_memory", False)
-    target = settings.data.target_language
-    Languages(common_source(settings.data), (target,) if target else ()).write(model, tokenizer)
-
-
-def _describe_pairs(
-    config: PreTrainedConfig, pairs: Dataset, tokenizer: PreTrainedTokenizerBase, longest: int
-) -> None:
-    config.split_sentences = not has_paragraphs(pairs)
-    config.length_ratio = length_ratio(pairs)
-    config.lower_capitals, config.add_stops = lower_capitals(pairs), add_stops(pairs)
-    # Those of the model that training starts from; all are learned again at the end.
-    config.improbable_score = config.confidence = config.word_confidence = None
-    # A model that is trained further knows what it was taught before.
-    config.trained_length = max(
-        trained_length(pairs, tokenizer, longest), getattr(config, "trained_length", None) or 0
+    pairs, shares, before = inputs.splits["train"], settings.data.shares, TextProfile.of(model.config)
+    # A model that is trained further knows what it was taught before. What the validation pairs say is learned at the
+    # end.
+    profile = TextProfile(
+        split_sentences=not has_paragraphs(pairs),
+        length_ratio=length_ratio(pairs),
+        trained_length=max(trained_length(pairs, tokenizer, settings.data.max_length), before.trained_length or 0),
+        abbreviations=before.abbreviations | set(abbreviations(pairs)),
+        lower_capitals=lower_capitals(pairs),
+        add_stops=add_stops(pairs),
+        mask_items=bool(shares.get("items")) or before.mask_items,
+        keeps_placeholders=bool(shares.get(PLACEHOLDERS)) or before.keeps_placeholders,
+        reads_memory=settings.data.memory or before.reads_memory,
     )
-    config.abbreviations = sorted({*abbreviations(pairs), *(getattr(config, "abbreviations", None) or ())})
+    profile.write(model.config)
     logger.info(
         "Sentences of more than %d tokens will be cut at clauses; %d abbreviations are learned from the sources.",
-        config.trained_length,
-        len(config.abbreviations),
+        profile.trained_length,
+        len(profile.abbreviations),
     )
+    target = settings.data.target_language
+    Languages(common_source(settings.data), (target,) if target else ()).write(model, tokenizer)

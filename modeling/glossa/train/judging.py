@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from ..base.metrics import bleu_tokenizer
 from ..base.run_folder import RunFolder
+from ..model.profile_glossa import TextProfile
 from ..model.sentences_glossa import clean_text
 from ..translate.confidence import (
     FEWEST,
@@ -69,7 +71,7 @@ def judge(
     rows = [row for row in texts if row[1]]
     sources, translations, references = (list(column) for column in zip(*rows, strict=True)) if rows else ([], [], [])
     scores = force(model, tokenizer, sources, translations, shared=shared)
-    ratio = getattr(model.config, "length_ratio", None)
+    ratio = TextProfile.of(model.config).length_ratio
     judged, known = [], []
     quality = sentence_chrf(translations, references)
     rows = list(zip(sources, translations, references, strict=True))
@@ -125,7 +127,7 @@ def score(run: RunFolder, settings: Settings, model, tokenizer, pairs: DatasetDi
                     judged += _judged_with_memory(model, tokenizer, pairs, shared)
                 _learn_from(judged, model)
             elif judged:
-                found["confidence"] = measure_confidence(model.config.confidence, judged)
+                found["confidence"] = measure_confidence(TextProfile.of(model.config).confidence, judged)
     return found
 
 
@@ -148,7 +150,7 @@ def _score_split(
         own = tokenizer.into(language) if language else tokenizer
         translators = [Translator(model, own, Search(count), execution=Execution(shared=shared)) for count in beams]
         results = score_translators(translators, rows, tokenize, files=files_of(rows))
-        if split == "validation" or model.config.confidence:
+        if split == "validation" or TextProfile.of(model.config).confidence:
             judged += judge(model, own, results, words=split == "validation", shared=shared)
         title = f"{split}, {language}" if language else split
         if settings.training.should_save:
@@ -166,7 +168,7 @@ def _score_split(
 
 def _judged_with_memory(model, tokenizer, pairs: DatasetDict, shared: bool) -> list[Judged]:
     """The validation translations that have read a match among the training pairs."""
-    ratio, judged = getattr(model.config, "length_ratio", None), []
+    ratio, judged = TextProfile.of(model.config).length_ratio, []
     for language, rows in by_language(pairs["validation"]):
         known = dict(by_language(pairs["train"])).get(language, pairs["train"])
         own = tokenizer.into(language) if language else tokenizer
@@ -189,14 +191,18 @@ def _judged_with_memory(model, tokenizer, pairs: DatasetDict, shared: bool) -> l
 
 def _learn_from(judged: list[Judged], model: PreTrainedModel) -> None:
     """Learn what is improbable, and the confidence of sentences and words."""
-    model.config.improbable_score = improbable_score([each.token_score for each in judged])
     right = [each.is_right for each in judged]
-    model.config.confidence = learn([each.features for each in judged], right)
-    if model.config.confidence is None:
+    confidence = learn([each.features for each in judged], right)
+    if confidence is None:
         logger.info(
             "No confidence is learned: it takes %d validation translations, of which at least %.0f%% need a "
             "correction and as many need none. Of %d, %d need none.", FEWEST, 100 * SHARE, len(right), sum(right),
         )  # fmt: skip
     words = [word for each in judged for word in each.words]
     values, right = [values for values, _ in words], [is_right for _, is_right in words]
-    model.config.word_confidence = learn(values, right, WORD_FEATURES, WORD_SHARE)
+    replace(
+        TextProfile.of(model.config),
+        improbable_score=improbable_score([each.token_score for each in judged]),
+        confidence=confidence,
+        word_confidence=learn(values, right, WORD_FEATURES, WORD_SHARE),
+    ).write(model.config)

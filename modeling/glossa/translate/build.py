@@ -97,7 +97,7 @@ def build_translator(
 def keeps_sentinels(name: str, loaded: Engine) -> bool:
     """Whether a model has learned `SENTINELS`, and can search translations that have each of them once."""
     exported = not isinstance(loaded, GenerateEngine) and _is_exported(name)
-    return loaded.keeps_placeholders and not exported
+    return loaded.profile.keeps_placeholders and not exported
 
 
 def _is_exported(name: str) -> bool:

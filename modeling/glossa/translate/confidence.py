@@ -118,7 +118,7 @@ def word_scores(engine: Engine, tokenizer: Any, sources: Sequence[str], targets:
     found: list[WordScores] = []
     for target, words in zip(targets, tokens_by_word(engine.token_scores, tokenizer, sources, targets), strict=True):
         known = iter(word_features(words))
-        shares = [_probability(engine.word_confidence, own, next(known)) if own else None for own in words]
+        shares = [_probability(engine.profile.word_confidence, own, next(known)) if own else None for own in words]
         found.append(tuple(zip(target.split(), shares, strict=True)))
     return found
 

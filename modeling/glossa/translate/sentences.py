@@ -87,7 +87,7 @@ class SentenceTranslator:
             for translation in translations:
                 translation.matches = each.matches
             self._check(each.text, translations, each.score)
-        if self.engine.mask_items:
+        if self.engine.profile.mask_items:
             self._retry_numbers(sentences, found)
         if self.checks.retry_implausible:
             self._retry_implausible(sentences, found)
@@ -206,9 +206,9 @@ class SentenceTranslator:
             translation.problem = find_problem(
                 source,
                 translation.text,
-                self.engine.length_ratio,
+                self.engine.profile.length_ratio,
                 translation.token_score,
-                self.engine.improbable_score,
+                self.engine.profile.improbable_score,
             )
         if self.checks.needs_confidence:
             pieces = len(self.tokenizer(clean_text(source), verbose=False)["input_ids"])
@@ -217,10 +217,10 @@ class SentenceTranslator:
 
     def _confidence(self, source: str, translation: Translation, pieces: int, match: int) -> float:
         token_score = translation.token_score
-        if not translation.text or token_score is None or self.engine.confidence is None:
+        if not translation.text or token_score is None or self.engine.profile.confidence is None:
             return float(not clean_text(source))  # a blank translation is right for a blank source only
-        values = features(source, translation.text, token_score, pieces, self.engine.length_ratio, match)
-        return confidence(self.engine.confidence, values)
+        values = features(source, translation.text, token_score, pieces, self.engine.profile.length_ratio, match)
+        return confidence(self.engine.profile.confidence, values)
 
     def _search(self, sentences: list[str], search: Search, progress: bool) -> list[list[Translation]]:
         execution = self.execution

@@ -77,7 +77,7 @@ class Translator:
         self.engine = model if isinstance(model, Engine) else GenerateEngine(model, tokenizer)
         self.tokenizer, self.checks, self.execution = tokenizer, checks, execution
         self.target_language = Languages.of_tokenizer(tokenizer).target or target_language
-        if checks.needs_confidence and self.engine.confidence is None:
+        if checks.needs_confidence and self.engine.profile.confidence is None:
             raise GlossaError(
                 "The model has not learned a confidence: its run was of an earlier version, or had too few validation "
                 f"pairs ({FEWEST}), or hardly any that it translates well, or badly. Train it with more of them."
@@ -85,7 +85,7 @@ class Translator:
         scores = search.scores or reranker is not None or checks.needs_confidence
         self.search = replace(search, num_beams=search.num_beams or self.engine.num_beams, scores=scores)
         self.reranker, self.terms, self.recall = reranker, terms, recall
-        self.split_sentences = self.engine.split_sentences if split_sentences is None else split_sentences
+        self.split_sentences = self.engine.profile.split_sentences if split_sentences is None else split_sentences
         self._by_language: dict[str | None, SentenceTranslator] = {}
         if not self.engine.sampled:
             try:
@@ -187,7 +187,7 @@ class Translator:
             cut = _goes_on(segments, index)
             label = None if segment.copied or cut else Label.of(segment, strict=tagged.label is not None)
             code = language or self.target_language or tagged.label
-            sentence = Sentence(segment, start, cut, "", language, code, label, bool(self.engine.add_stops))
+            sentence = Sentence(segment, start, cut, "", language, code, label, self.engine.profile.add_stops)
             if segment.copied:
                 sentence.keep_source("", failed=False)
             else:
@@ -199,7 +199,7 @@ class Translator:
         planned = Text(tagged, sentences)
         if self.recall is not None and language == chosen:
             fitting = partial(fits, translator.tokenizer, translator.tokenizer.model_max_length)
-            self.recall.give(planned, spans, self.engine.reads_memory, fitting)
+            self.recall.give(planned, spans, self.engine.profile.reads_memory, fitting)
             self._describe(planned.sentences)
         return planned
 
@@ -212,18 +212,8 @@ class Translator:
 
     def _segments(self, text: str, spans: Sequence[Span], tokenizer: Any) -> list[Segment]:
         limit = tokenizer.model_max_length
-        trained = min(limit, self.engine.trained_length or limit)
-        return segment_text(
-            text,
-            self.split_sentences,
-            partial(fits, tokenizer, trained),
-            self.engine.abbreviations,
-            self.engine.lower_capitals,
-            self.engine.mask_items,
-            self.engine.add_stops,
-            spans,
-            self.engine.keeps_placeholders,
-        )
+        trained = min(limit, self.engine.profile.trained_length or limit)
+        return segment_text(text, self.engine.profile, partial(fits, tokenizer, trained), self.split_sentences, spans)
 
     def _too_long(self, text: str, tokenizer: Any) -> str:
         """Why a sentence cannot be translated, or ""."""
@@ -267,7 +257,7 @@ class Translator:
         self._translate_without_spans(broken, translator)
 
     def _read(self, segment: Segment, numbered: bool) -> Segment:
-        return as_model_reads(segment, self.engine.mask_items, self.engine.lower_capitals, numbered)
+        return as_model_reads(segment, self.engine.profile, numbered)
 
     def _translate_without_spans(self, sentences: list[Sentence], translator: SentenceTranslator) -> None:
         bare = [without(sentence.source, sentence.segment.spans) for sentence in sentences]
@@ -292,7 +282,7 @@ class Translator:
     def _bare(self, sentence: Sentence, text: str) -> Sentence:
         """A sentence of which only `text` is left."""
         segment = self._read(Segment(text, ""), numbered=False)
-        if self.engine.add_stops and not sentence.cut:
+        if self.engine.profile.add_stops and not sentence.cut:
             segment = with_stop(segment)
         label = None if sentence.label is None else Label.of(segment, sentence.label.strict)
         bare = replace(sentence, segment=segment, label=label, translations=[], places=[])

@@ -5,6 +5,7 @@ import re
 import xml.etree.ElementTree as etree
 
 import pytest
+from small_models import knows
 from translating import KNOWN, Given
 
 from glossa.apps.documents.formats.opening import Opened
@@ -23,7 +24,7 @@ NEAR = "Open the bag now."  # 30 of its 34 characters and those of the first uni
 @pytest.fixture
 def translator():
     made = Given(str.upper)
-    made.engine.reads_memory = True
+    knows(made.engine, reads_memory=True)
     made.recall = Recall([Memory.temporary(UNITS)])
     return made
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 import torch
+from small_models import knows
 
 from glossa.cli.translate import main
 from glossa.translate.confidence import confidence, features
@@ -21,7 +22,7 @@ def run(learned_run, tmp_path_factory):
     """A run with a confidence that takes sentences of any length."""
     folder = tmp_path_factory.mktemp("runs") / "confident"
     model = load_model(str(learned_run))
-    model.config.confidence, model.config.trained_length, model.config.length_ratio = WEIGHTS, None, 1.0
+    knows(model.config, confidence=WEIGHTS, trained_length=None, length_ratio=1.0)
     model.save_pretrained(folder)
     load_tokenizer(str(learned_run)).save_pretrained(folder)
     return folder

@@ -48,7 +48,7 @@ def confident_run(learned_run, tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "confident"
     shutil.copytree(learned_run, folder)
     config = json.loads((folder / "config.json").read_text())
-    config["confidence"] = {"token_score": 2.0, "pieces": -0.25, "length": -1.0, "intercept": 1.0}
+    config["text_profile"]["confidence"] = {"token_score": 2.0, "pieces": -0.25, "length": -1.0, "intercept": 1.0}
     (folder / "config.json").write_text(json.dumps(config))
     return folder
 

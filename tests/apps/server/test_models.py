@@ -17,13 +17,14 @@ from glossa.apps.server.models import Models, Wishes
 from glossa.apps.server.refusals import Refused
 from glossa.apps.server.service import Service
 from glossa.base.errors import GlossaError
+from glossa.model.profile_glossa import TextProfile
 from glossa.translate.engines.engine import Search
 from glossa.translate.loading import load_model, load_tokenizer
 
 
 class Engine:
     num_beams = 4
-    keeps_placeholders = False
+    profile = TextProfile()
 
 
 class Tokenizer:

@@ -8,6 +8,7 @@ import pytest
 import requests
 from running_server import ask
 
+from glossa.model.profile_glossa import TextProfile
 from glossa.model.segments_glossa import join_segments, model_texts, segment_text
 from glossa.translate.engines.engine import Translation
 from glossa.translate.texts.tags import Tagged
@@ -41,7 +42,8 @@ def translate(text):
 )  # fmt: skip
 @pytest.mark.parametrize("longest", [8, 1000])
 def test_sentences_join_to_the_translation_of_the_text(text, engine, longest):
-    segments = segment_text(text, fits=lambda part: len(part) <= longest, lower=True, mask=True, stops=True)
+    profile = TextProfile(lower_capitals=True, mask_items=True, add_stops=True)
+    segments = segment_text(text, profile, lambda part: len(part) <= longest)
     whole = iter([engine(part) for part in model_texts(segments)])
     expected = join_segments(segments, [part.text if part.copied else next(whole) for part in segments])
     read = iter(model_texts(segments))

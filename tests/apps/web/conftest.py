@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from small_models import build
+from small_models import build, knows
 
 from glossa.apps.web.parts import exported
 from glossa.apps.web.runtime import write_runtime
@@ -42,7 +42,7 @@ def model_of(kind):
     if kind == "shared":
         tokenizer = train_tokenizer(texts, 300, 64)
         model = build(vocab_size=len(tokenizer), **LAYERS)
-        model.config.update({"mask_items": True, "lower_capitals": True, "add_stops": True, "length_ratio": 1.1})
+        knows(model.config, mask_items=True, lower_capitals=True, add_stops=True, length_ratio=1.1)
     elif kind == "two vocabularies":
         options = TokenizerArguments(tokenizer_model="unigram", vocab_size=60, target_vocab_size=50)
         tokenizer = train_tokenizer_pair(SOURCES * 3, TARGETS * 3, options, 64)

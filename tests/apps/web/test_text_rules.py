@@ -16,6 +16,7 @@ import pytest
 from glossa.apps.web import PAGE
 from glossa.apps.web.patterns import PATTERNS, javascript, text_rules
 from glossa.model import abbreviations_glossa
+from glossa.model.profile_glossa import TextProfile
 from glossa.model.segments_glossa import as_written, has_more, model_text, segment_text, spaced_parts
 from glossa.model.spans_glossa import find_spans
 from glossa.translate import plausibility
@@ -39,17 +40,7 @@ for model, ratio in zip(MODELS, (1.1, None), strict=True):
 
 def python(text, target, model):
     """What the script gives, by Python's own functions."""
-    segments = segment_text(
-        text,
-        True,
-        lambda piece: len(piece) <= LONGEST,
-        frozenset(model["abbreviations"]),
-        model["lower_capitals"],
-        model["mask_items"],
-        model["add_stops"],
-        find_spans(text),
-        model["keeps_placeholders"],
-    )
+    segments = segment_text(text, TextProfile.of(model), lambda piece: len(piece) <= LONGEST, spans=find_spans(text))
     read = [model_text(one, not one.copied and has_more(segments, row)) for row, one in enumerate(segments)]
     written = [one.text if one.copied else as_written(one, own) for one, own in zip(segments, read, strict=True)]
     located = [locate(one.text, one.spans, target) for one in segments]

@@ -10,6 +10,7 @@ import torch
 from glossa import GlossaConfig, GlossaForConditionalGeneration
 from glossa.base.errors import GlossaError
 from glossa.model.configuration_glossa import PUBLISHED_2017
+from glossa.model.profile_glossa import TextProfile
 from glossa.readers.embedded import embedded_corpus
 from glossa.train.data.encoding.vocabulary import train_tokenizer
 from glossa.translate.export.families import TARGETS, export_model, save_tokenizer
@@ -81,11 +82,11 @@ def test_logits_are_equal_in_float64(family):
 
 def test_what_translating_needs_to_know_is_kept(tmp_path):
     model = random_model(**settings_for("marian"))
-    known = {"source_language": "de", "target_language": "en", "split_sentences": False, "length_ratio": 1.25}
-    model.config.update(known)
+    model.config.update({"source_language": "de", "target_language": "en"})
+    profile = TextProfile(split_sentences=False, length_ratio=1.25)
+    profile.write(model.config)
     export_model(model, "marian").save_pretrained(tmp_path)
-    config = load_config(str(tmp_path))
-    assert {name: getattr(config, name) for name in known} == known
+    assert TextProfile.of(load_config(str(tmp_path))) == profile
     assert Languages.of(str(tmp_path)).pair == ("de", "en")
 
 

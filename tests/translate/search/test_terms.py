@@ -5,11 +5,12 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from small_models import build, special, words
+from small_models import build, knows, special, words
 from transformers import PreTrainedTokenizerFast
 from translating import Answers
 
 from glossa.base.errors import GlossaError
+from glossa.model.profile_glossa import TextProfile
 from glossa.model.spans_glossa import SENTINELS
 from glossa.translate.build import constrained_engine, keeps_sentinels
 from glossa.translate.engines.engine import GenerateEngine, Search, Translation
@@ -134,7 +135,7 @@ def test_a_term_that_the_vocabulary_cannot_write_is_reported(model, tokenizer):
 
 def test_the_engine_goes_on_with_the_other_sentences(model, tokenizer):
     engine = Answers("w11 w12")
-    engine.split_sentences = False
+    knows(engine, split_sentences=False)
     terms = Terms(lambda: ConstrainedEngine(model, tokenizer), Words(w5=("w30",)))
     found = Translator(engine, tokenizer, terms=terms).best(SOURCES[:2])
     assert "w30" in found[0].split() and found[1] == "w11 w12"
@@ -241,7 +242,7 @@ def test_a_model_that_knows_sentinels_gets_the_search_unless_it_is_exported_alon
     generates = GenerateEngine(model, tokenizer)
     assert keeps_sentinels(str(tmp_path), generates)
     assert not keeps_sentinels(str(tmp_path), GenerateEngine(build(vocab_size=50), tokenizer)), "only its tokenizer"
-    exported = SimpleNamespace(keeps_placeholders=True)
+    exported = SimpleNamespace(profile=TextProfile(keeps_placeholders=True))
     assert keeps_sentinels(str(tmp_path), exported), "an export next to its run"
     (tmp_path / "model.bin").touch()
     assert not keeps_sentinels(str(tmp_path), exported)

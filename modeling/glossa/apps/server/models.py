@@ -109,7 +109,7 @@ class Loaded:
         tokenizer = self.tokenizer.into(step.target) if tagged else self.tokenizer
         if getattr(tokenizer, "codes", None):
             tokenizer.src_lang = tokenizer.named(step.source)
-        confident = wishes.confident and self.engine.confidence is not None
+        confident = wishes.confident and self.engine.profile.confidence is not None
         glossary, terms = None, None
         if wishes.glossary:
             glossary = Glossary(wishes.glossary, Pair(step.source, step.target))

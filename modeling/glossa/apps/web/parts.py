@@ -4,7 +4,7 @@ import json
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,8 @@ from ...base.errors import GlossaError
 from ...base.tokens import target_vocabulary
 from ...model.batches_glossa import position_limits
 from ...model.modeling_glossa import GlossaForConditionalGeneration
+from ...model.profile_glossa import TextProfile
 from ...translate.export.decoding import not_supported
-from ...translate.export.families import KEPT
 from ...translate.export.onnx_model import check_graphs, export_attention, export_graphs
 from .graphs import Weights, take_weights
 
@@ -81,7 +81,7 @@ def _tokenizers(tokenizer: PreTrainedTokenizerBase) -> dict[str, dict]:
 
 
 def _fields(model: GlossaForConditionalGeneration, tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:
-    config, decoding = model.config, model.generation_config
+    config, decoding, profile = model.config, model.generation_config, TextProfile.of(model.config)
     problems = not_supported(decoding, DECODING)
     if decoding.eos_token_id is None or decoding.decoder_start_token_id is None:
         problems.append("eos_token_id and decoder_start_token_id must be set in generation_config.json")
@@ -113,8 +113,8 @@ def _fields(model: GlossaForConditionalGeneration, tokenizer: PreTrainedTokenize
         "limits": {
             "source": min(tokenizer.model_max_length, source or tokenizer.model_max_length),
             "target": target,
-            "trained": config.trained_length,
+            "trained": profile.trained_length,
         },
-        "text": {name: getattr(config, name, None) for name in KEPT if name not in ("confidence", "word_confidence")},
+        "text": replace(profile, confidence=None, word_confidence=None).to_dict(),
         "parameters": model.num_parameters(),
     }

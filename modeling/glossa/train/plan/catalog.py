@@ -29,9 +29,7 @@ PACKAGE = Path(__file__).parents[2]
 RECIPES = shipped("configuration")
 # Fields of GlossaConfig that other settings, the tokenizer or the data determine.
 DERIVED = {"vocab_size", "decoder_vocab_size", "label_smoothing", "use_cache", "is_encoder_decoder"}
-DERIVED |= {"split_sentences", "length_ratio", "trained_length", "abbreviations", "improbable_score", "confidence"}
-DERIVED |= {"lower_capitals", "add_stops", "mask_items", "keeps_placeholders", "reads_memory"}
-DERIVED |= {"source_language", "target_language", "word_confidence", "alignment_layer"}
+DERIVED |= {"source_language", "target_language", "text_profile", "alignment_layer"}
 # Fields that no recipe has set to another value; Python can.
 DERIVED |= {"rotary_cross_attention", "embedding_norm", "init_std", "initialization", "rotary_base", "head_dim"}
 GROUPS = {

@@ -16,6 +16,7 @@ import numpy
 from ...base.errors import GlossaError, require
 from ...base.jobs.pool import cores, environment_threads
 from ...model.batches_glossa import LOWEST_SCORE, max_target_length, search_distinct
+from ...model.profile_glossa import TextProfile
 from .engine import Engine, Search, Translation
 from .light_tokenizer import LightTokenizer
 
@@ -88,18 +89,7 @@ class CTranslate2Engine(Engine):
         self.tokenizer = tokenizer
         self.target = getattr(tokenizer, "target_tokenizer", tokenizer.backend_tokenizer)
         self.longest = config.get("max_target_positions")  # of learned positions
-        self.split_sentences = config.get("split_sentences", True)
-        self.length_ratio = config.get("length_ratio")
-        self.trained_length = config.get("trained_length")
-        self.improbable_score = config.get("improbable_score")
-        self.confidence = config.get("confidence")
-        self.word_confidence = config.get("word_confidence")
-        self.abbreviations = frozenset(config.get("abbreviations") or ())
-        self.lower_capitals = config.get("lower_capitals", True)
-        self.add_stops = config.get("add_stops", False)
-        self.mask_items = config.get("mask_items", False)
-        self.keeps_placeholders = config.get("keeps_placeholders", False)
-        self.reads_memory = config.get("reads_memory", False)
+        self.profile = TextProfile.of(config)
 
     def translate(self, sources: list[list[int]], search: Search) -> list[Translation]:
         if search.num_return_sequences == 1:

@@ -1,13 +1,14 @@
 """What translates token ids: a model of transformers, or one in another format."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy
 
 from ...base.errors import GlossaError
+from ...model.profile_glossa import TextProfile
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -108,36 +109,14 @@ class Engine(ABC):
 
     Attributes:
         num_beams: The model's default.
-        split_sentences: Whether it must have one sentence at a time.
-        length_ratio: Characters of a translation for each character of its source, in its training data; or None.
-        trained_length: Tokens that few sources of its training data exceed; longer ones are cut. Or None.
-        lower_capitals: Whether it must have sentences in capitals in lower case.
-        add_stops: Whether it must have a period at the end of a sentence.
-        mask_items: Whether it reads a mark instead of addresses, places for values and emoji.
-        keeps_placeholders: Whether it has learned to keep the tokens that placeholders and addresses become.
-        reads_memory: Whether it has learned to use the translation of a similar sentence.
-        abbreviations: Abbreviations that it learned from its training data, without their period.
-        improbable_score: Log-probability per token below which it finds its own translations improbable; or None.
-        confidence: Weights of the features that say whether a translation needs correction ([`confidence`]); or None.
-        word_confidence: Weights of the features that say whether a word of a translation is right; or None.
+        profile: What the model has learned about texts.
         sampled: Whether it draws translations at random; then one beam gives any number of them.
         attends: Whether it gives the attention of translations ([`Engine.attention`]).
         start: The token that the decoder starts with.
     """
 
     num_beams: int
-    split_sentences: bool = True
-    length_ratio: float | None = None
-    trained_length: int | None = None
-    abbreviations: Set[str] = frozenset()
-    lower_capitals: bool = False
-    add_stops: bool = False
-    mask_items: bool = False
-    keeps_placeholders: bool = False
-    reads_memory: bool = False
-    improbable_score: float | None = None
-    confidence: Mapping[str, float] | None = None
-    word_confidence: Mapping[str, float] | None = None
+    profile: TextProfile = TextProfile()
     sampled: bool = False
     attends: bool = False
     start: int = 0
@@ -178,18 +157,7 @@ class GenerateEngine(Engine):
             )
         self.start = (starts or [0])[0]
         self.num_beams = model.generation_config.num_beams or 1
-        self.split_sentences = getattr(model.config, "split_sentences", True)
-        self.length_ratio = getattr(model.config, "length_ratio", None)
-        self.trained_length = getattr(model.config, "trained_length", None)
-        self.abbreviations = frozenset(getattr(model.config, "abbreviations", None) or ())
-        self.lower_capitals = getattr(model.config, "lower_capitals", False)
-        self.add_stops = getattr(model.config, "add_stops", False)
-        self.mask_items = getattr(model.config, "mask_items", False)
-        self.keeps_placeholders = getattr(model.config, "keeps_placeholders", False)
-        self.reads_memory = getattr(model.config, "reads_memory", False)
-        self.improbable_score = getattr(model.config, "improbable_score", None)
-        self.confidence = getattr(model.config, "confidence", None)
-        self.word_confidence = getattr(model.config, "word_confidence", None)
+        self.profile = TextProfile.of(model.config)
 
     def translate(self, sources: list[list[int]], search: Search) -> list[Translation]:
         options: dict = {"no_repeat_ngram_size": search.no_repeat_ngram_size} if search.no_repeat_ngram_size else {}

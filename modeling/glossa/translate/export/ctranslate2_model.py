@@ -17,8 +17,9 @@ from ...model.batches_glossa import max_target_length
 from ...model.configuration_glossa import GlossaConfig
 from ...model.layers_glossa import GlossaAttention, GlossaFeedForward, GlossaLearnedPositions, GlossaResidual
 from ...model.modeling_glossa import GlossaDecoder, GlossaEncoder, GlossaForConditionalGeneration
+from ...model.profile_glossa import TextProfile
 from .decoding import not_supported
-from .families import KEPT, save_tokenizer, unsupported
+from .families import save_tokenizer, unsupported
 
 ctranslate2 = require("ctranslate2", "engine")
 specs = ctranslate2.specs
@@ -101,8 +102,7 @@ class GlossaConverter(ctranslate2.converters.Converter):  # type: ignore[name-de
         spec.config.layer_norm_epsilon = config.norm_eps
         if config.position_embedding_type == "learned":
             spec.config.add_attribute("max_target_positions", config.max_target_positions)
-        for name in KEPT[2:]:  # the tokenizer has the languages
-            spec.config.add_attribute(name, getattr(config, name))
+        spec.config.add_attribute("text_profile", TextProfile.of(config).to_dict())
         return spec
 
 

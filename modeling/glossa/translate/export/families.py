@@ -36,6 +36,7 @@ from ...base.errors import GlossaError
 from ...base.tokens import target_vocabulary
 from ...model.configuration_glossa import GlossaConfig
 from ...model.modeling_glossa import GlossaForConditionalGeneration
+from ...model.profile_glossa import TextProfile
 
 
 @dataclass(frozen=True)
@@ -70,11 +71,6 @@ COPIED: tuple[str, ...] = (
 COPIED += ("encoder_attention_heads", "decoder_attention_heads", "activation_function", "dropout", "init_std")
 COPIED += ("attention_dropout", "activation_dropout", "scale_embedding", "tie_word_embeddings", "use_cache")
 COPIED += ("pad_token_id", "eos_token_id", "bos_token_id", "decoder_start_token_id")
-
-# What translating needs to know.
-KEPT: tuple[str, ...] = ("source_language", "target_language", "split_sentences", "length_ratio", "trained_length")
-KEPT += ("abbreviations", "improbable_score", "confidence", "lower_capitals", "add_stops", "mask_items")
-KEPT += ("keeps_placeholders", "reads_memory", "word_confidence")
 
 RENAMED = (
     (r"_residual\.norm_(before|after)\.", "_layer_norm."),
@@ -115,8 +111,9 @@ def export_model(model: GlossaForConditionalGeneration, target: str) -> PreTrain
             else:
                 raise GlossaError(f"{target} has a weight {name} that this model cannot fill.")
     exported.generation_config = model.generation_config
-    for name in KEPT:
-        setattr(exported.config, name, getattr(config, name))
+    # What translating needs to know.
+    exported.config.source_language, exported.config.target_language = config.source_language, config.target_language
+    TextProfile.of(config).write(exported.config)
     return exported
 
 
