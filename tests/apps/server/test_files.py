@@ -55,7 +55,7 @@ def test_a_server_without_a_library_names_it(url, monkeypatch):
 def test_the_extra_of_the_server_has_the_libraries_of_all_documents():
     root = Path(__file__).parents[3]
     asked = re.compile(r'require\("([\w.]+)", "documents"(?:, "([\w.-]+)")?')
-    files = (root / "modeling" / "glossa" / "documents" / "formats").glob("*.py")
+    files = (root / "modeling" / "glossa" / "apps" / "documents" / "formats").glob("*.py")
     wanted = {found[2] or found[1] for file in files for found in asked.finditer(file.read_text())}
     extras = tomllib.loads((root / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     for extra in ("documents", "serve"):

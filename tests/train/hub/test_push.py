@@ -17,7 +17,7 @@ from glossa.translate.translator import Translator
 
 ROOT = Path(__file__).parents[3]
 CODE = {f"{name}_glossa.py" for name in ("configuration", "experts", "generation", "layers", "loss", "modeling")}
-CODE |= {f"{name}_glossa.py" for name in ("abbreviations", "batches", "clauses", "pipeline", "segments")}
+CODE |= {f"{name}_glossa.py" for name in ("abbreviations", "batches", "clauses", "pipeline", "profile", "segments")}
 CODE |= {f"{name}_glossa.py" for name in ("facts", "sentences", "spans", "steps")}
 FILES = CODE | {
     "config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json",
@@ -67,7 +67,7 @@ def test_pushed_run_loads_by_name_without_glossa(early, hub, tiny_run, tmp_path)
     assert len(hub.repositories["models", NAME].messages) == 2  # the Hub's initial commit and the push
     assert re.search(rf"{hub.url}/{NAME}/commit/\w+", process.stdout)
     for name in CODE:
-        assert files[name] == (ROOT / "modeling/glossa" / name).read_bytes()
+        assert files[name] == (ROOT / "modeling/glossa/model" / name).read_bytes()
     assert files["metrics.json"] == (tiny_run / "metrics.json").read_bytes()
     assert str(tiny_run).encode() not in b"".join(files.values())  # no local path
     assert_loads_without_glossa(hub, tiny_run, tmp_path, early.path / "python")

@@ -14,7 +14,7 @@ from glossa.train.data.encoding.vocabulary import train_tokenizer
 
 PACKAGE = Path(__file__).parents[3] / "modeling/glossa/model"
 TRAVELLERS = ["abbreviations", "batches", "clauses", "configuration", "experts", "generation", "layers", "loss"]
-TRAVELLERS += ["modeling", "pipeline", "facts", "segments", "sentences", "spans", "steps"]
+TRAVELLERS += ["modeling", "pipeline", "profile", "facts", "segments", "sentences", "spans", "steps"]
 TRAVELLERS = [f"{name}_glossa" for name in [*TRAVELLERS, "tokenization"]]
 ALLOWED = {"torch", "transformers", "huggingface_hub", "tokenizers"} | set(sys.stdlib_module_names)
 SENTENCES = ["The cat sleeps on the mat.", "Où est-ce qu’il l'a posé ?"]

@@ -106,7 +106,7 @@ def test_a_server_in_docker_has_this_package(hub, tmp_path):
     files = hub.files(NAME, kind="spaces")
     own = {name for name in files if not name.startswith("glossa/")}
     assert own == {"Dockerfile", "README.md", "glossa_command.py", "requirements.txt", ".gitattributes", RECORD}
-    assert {"glossa/web/page/index.html", "glossa/model_card/handler.py"} <= set(files)
+    assert {"glossa/apps/web/page/index.html", "glossa/model_card/handler.py"} <= set(files)
     start = json.loads(files["Dockerfile"].decode().splitlines()[-1].removeprefix("CMD "))
     assert start[2:] == ["glossa_command", "serve", NAME, "--host", "0.0.0.0", "--port", "7860"]
     needed = {re.match(r"[\w.-]+", line)[0] for line in files["requirements.txt"].decode().splitlines()}
