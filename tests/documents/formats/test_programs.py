@@ -8,6 +8,7 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
+import translating
 from translating import Given, translated
 
 from glossa.documents.formats.opening import UNKNOWN, Languages
@@ -23,8 +24,7 @@ FILES = {
 
 
 def shouted(folder, name, text=None, languages=POLISH, function=str.upper):
-    (folder / name).write_text(text or FILES[name], encoding="utf-8")
-    return translated(folder / name, function, languages=languages).decode()
+    return translating.shouted(folder, name, text or FILES[name], function, languages)
 
 
 @pytest.mark.parametrize("name", FILES)
