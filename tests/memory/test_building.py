@@ -2,8 +2,6 @@
 
 import json
 import os
-import shutil
-from pathlib import Path
 
 import pytest
 
@@ -15,7 +13,6 @@ from glossa.memory import building
 from glossa.memory.building import build, open_memory, stamp_of
 from glossa.memory.store import Memory
 
-CASES = Path(__file__).parents[3] / "shared" / "cases"
 TMX = (
     '<tmx version="1.4"><header srclang="en"/><body><tu><tuv xml:lang="en"><seg>Open it. Close it.</seg></tuv>'
     '<tuv xml:lang="de"><seg>Öffnen. Schließen.</seg></tuv></tu><tu><tuv xml:lang="en"><seg>One. Two.</seg></tuv>'
@@ -257,9 +254,11 @@ def test_the_command(files, tmp_path, capsys):
         main(["bild"])
 
 
-@pytest.mark.skipif(not CASES.is_dir(), reason="needs ../shared")
-def test_files_of_other_programs(tmp_path):
-    folder = tmp_path / "tmx"
-    shutil.copytree(CASES / "tmx-many-pairs", folder)
-    counts = build(tmp_path / "m", [folder], "en", "de")
+def test_units_of_other_languages_are_counted(tmp_path):
+    """The case `tmx-many-pairs`."""
+    unit = '<tu><tuv xml:lang="en"><seg>Cat {0}</seg></tuv><tuv xml:lang="{1}"><seg>{2} {0}</seg></tuv></tu>'
+    units = [unit.format(n, *(("de", "Katze") if n % 3 == 0 else ("fr", "Chat"))) for n in range(30)]
+    body = "".join(units)
+    (tmp_path / "a.tmx").write_text(f'<tmx version="1.4"><header srclang="en"/><body>{body}</body></tmx>')
+    counts = build(tmp_path / "m", [tmp_path / "a.tmx"], "en", "de")
     assert counts.units == 10 and counts.refused["other language"] == 20

@@ -1,4 +1,3 @@
-from pathlib import Path
 
 import pytest
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
@@ -7,7 +6,6 @@ from glossa.data.arguments import TokenizerArguments
 from glossa.data.encoding.vocabulary import SPECIAL_TOKENS, has_marks, train_tokenizer, train_tokenizer_pair
 from glossa.errors import GlossaError
 
-CASE = Path(__file__).parents[4] / "shared/cases/files/unigram-special-tokens"
 TEXTS = [
     "The cat sleeps on the mat.",
     "Le chat dort sur le tapis.",
@@ -65,7 +63,7 @@ def test_only_the_end_is_a_special_id(tokenizer, text):
 @pytest.mark.parametrize("split_punctuation", [True, False])
 @pytest.mark.parametrize("model", ["unigram", "wordpiece", "word", "character"])
 def test_what_looks_like_a_special_token_is_text_for_every_model(model, split_punctuation, languages):
-    """The kind of the case `unigram-special-tokens`."""
+    """The case `unigram-special-tokens`."""
     options = TokenizerArguments(tokenizer_model=model, split_punctuation=split_punctuation, min_frequency=1)
     text = "A man </s> sleeps here <pad> and <s> there <unk> or <2de> ."
     tokenizer = train_tokenizer(
@@ -79,16 +77,6 @@ def test_what_looks_like_a_special_token_is_text_for_every_model(model, split_pu
     assert not special - {tokenizer.unk_token_id} & set(inside) and len(inside) > 10
     if model in ("unigram", "character"):
         assert tokenizer.decode(ids, skip_special_tokens=True) == text
-
-
-@pytest.mark.skipif(not CASE.is_dir(), reason="../shared/cases is not here")
-def test_the_case_unigram_special_tokens():
-    texts = [text for side in ("en", "de") for text in (CASE / f"k.{side}").read_text("utf-8").splitlines()]
-    options = TokenizerArguments(tokenizer_model="unigram")
-    tokenizer = train_tokenizer(texts, 500, options=options, target_languages=["en", "de"], exact=False).into("de")
-    for line in (CASE / "lines.txt").read_text("utf-8").splitlines():
-        ids = tokenizer(line)["input_ids"]
-        assert {*range(3), 4, 5} & {*ids[1:-1]} == set() and ids[0] == 5 and ids[-1] == 1
 
 
 def test_every_character_of_two_bytes_is_decoded(tokenizer):
