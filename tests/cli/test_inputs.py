@@ -32,21 +32,13 @@ TRANSLATE = [sys.executable, "-m", "glossa_command", "translate"]
     [
         (b'<?xml version="1.0"?>\n<xliff version="2.0">', "XLIFF"),
         (b'<?xml version="1.0"?>\n<!DOCTYPE tmx SYSTEM "tmx14.dtd">\n<tmx version="1.4">', "TMX"),
-        (b"\xef\xbb\xbf<!DOCTYPE HTML><html>", "HTML"),
-        (b"WEBVTT\n\n00:01.000 --> 00:02.000\nHi", "subtitle"),
-        (b"1\r\n00:00:01,000 --> 00:00:02,000\r\nHi", "subtitle"),
-        (b'{"a": "Hi"}\n', "JSON"),
-        (b'# Comment\n\nmsgid ""\nmsgstr ""\n', "PO"),
-        (b"PK\x03\x04\x14\x00", "packed"),
-        (b"%PDF-1.7\n", "PDF or book"),
-        (b"1\nHi there.\n", ""),
-        (b"{name} is here.\n", ""),
-        (b"[1] See the notes.\n", ""),
-        (b"<b>Hi</b> there.\n", ""),
-        (b"# Hi\n", ""),
-        (b"", ""),
+        (b"\xef\xbb\xbf<!DOCTYPE HTML><html>", "HTML"), (b"WEBVTT\n\n00:01.000 --> 00:02.000\nHi", "subtitle"),
+        (b"1\r\n00:00:01,000 --> 00:00:02,000\r\nHi", "subtitle"), (b'{"a": "Hi"}\n', "JSON"),
+        (b'# Comment\n\nmsgid ""\nmsgstr ""\n', "PO"), (b"PK\x03\x04\x14\x00", "packed"),
+        (b"%PDF-1.7\n", "PDF or book"), (b"1\nHi there.\n", ""), (b"{name} is here.\n", ""),
+        (b"[1] See the notes.\n", ""), (b"<b>Hi</b> there.\n", ""), (b"# Hi\n", ""), (b"", ""),
     ],
-)
+)  # fmt: skip
 def test_documents_are_known_by_their_start(start, kind):
     assert name_document("", start) == kind
     assert name_document("a.txt", start) == kind

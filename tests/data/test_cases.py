@@ -124,18 +124,6 @@ def test_units_of_other_languages_are_no_fault(tmp_path):
     assert (found["malformed"], found["kept"], found["other_language"]) == (0, 20, 10)
 
 
-@pytest.mark.parametrize(
-    ("encoding", "advice"),
-    [("cp1252", "WINDOWS-1252"), ("utf-16", "UTF-16"), ("utf-16-le", "UTF-16LE"), ("utf-16-be", "UTF-16BE")],
-)
-def test_the_advice_names_the_encoding(tmp_path, encoding, advice):
-    """The cases `encoding-cp1252`, `encoding-utf16` and `encoding-utf16le-nobom`."""
-    lines = "".join(f"“Cat” {n} costs 3 €\tLe « cœur » {n} à 3 €\n" for n in range(40))
-    path = written(tmp_path / "a.tsv", lines.encode(encoding))
-    with pytest.raises(GlossaError, match=rf"a\.tsv, line 1: wrong encoding.*iconv -f {advice} -t UTF-8"):
-        pairs(path)
-
-
 # Their kinds: spreadsheets
 
 

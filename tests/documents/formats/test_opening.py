@@ -204,15 +204,10 @@ def test_yaml():
     found = shouted("app.yaml")
     assert found.startswith("# c\ntitle: HELLO WORLD, MY FRIEND\n") and "s: 'IT''S HERE'" in found
     assert yaml.safe_load(found) == {
-        "title": "HELLO WORLD, MY FRIEND",
-        "key": "user_name",
-        "q": 'SAY "HI" TO {name}',
-        "s": "IT'S HERE",
-        "list": ["ONE ITEM", True, {True: "PLEASE STOP"}],
-        "lit": "FIRST LINE HERE\nSECOND <b>LINE</b>\n",
-        "folded": "SOME LONG TEXT THAT RUNS ON.\nANOTHER ONE",
-        "multi": "PLAIN TEXT THAT CONTINUES",
-    }
+        "title": "HELLO WORLD, MY FRIEND", "key": "user_name", "q": 'SAY "HI" TO {name}', "s": "IT'S HERE",
+        "list": ["ONE ITEM", True, {True: "PLEASE STOP"}], "lit": "FIRST LINE HERE\nSECOND <b>LINE</b>\n",
+        "folded": "SOME LONG TEXT THAT RUNS ON.\nANOTHER ONE", "multi": "PLAIN TEXT THAT CONTINUES",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -183,13 +183,8 @@ def test_files_of_web_apps_get_plural_forms(tmp_path):
         | {"file_few": "{{count}} FILES", "file_many": "{{count}} FILES"}
     }
     lines = [
-        "en:",
-        "  day:",
-        '    one: "a day"',
-        '    other: &o "some days" # many',
-        "  x: {one: a cat, other: cats}",
-        "",
-    ]
+        "en:", "  day:", '    one: "a day"', '    other: &o "some days" # many', "  x: {one: a cat, other: cats}", "",
+    ]  # fmt: skip
     (tmp_path / "a.yml").write_bytes("\r\n".join(lines).encode())
     found = translated(tmp_path / "a.yml", str.upper, languages=POLISH).decode()
     assert found.split("\r\n") == [
