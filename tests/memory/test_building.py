@@ -142,12 +142,8 @@ def test_an_edited_file_that_is_read_again(files, tmp_path):
 def test_corrections_of_a_server(tmp_path):
     file = tmp_path / "corrections.jsonl"
     row = {
-        "source": "Save",
-        "output": "Retten",
-        "correction": "Speichern",
-        "time": "2026-11-29T08:00:00Z",
-        "key": "ann",
-    }
+        "source": "Save", "output": "Retten", "correction": "Speichern", "time": "2026-11-29T08:00:00Z", "key": "ann",
+    }  # fmt: skip
     others = [
         row | {"from": "en", "to": "fr"},
         row | {"source": "GIMP", "correction": "GIMP", "from": "en", "to": "de"},
