@@ -40,16 +40,9 @@ for model, ratio in zip(MODELS, (1.1, None), strict=True):
 def python(text, target, model):
     """What the script gives, by Python's own functions."""
     segments = segment_text(
-        text,
-        True,
-        lambda piece: len(piece) <= LONGEST,
-        frozenset(model["abbreviations"]),
-        model["lower_capitals"],
-        model["mask_items"],
-        model["add_stops"],
-        find_spans(text),
-        model["keeps_placeholders"],
-    )
+        text, True, lambda piece: len(piece) <= LONGEST, frozenset(model["abbreviations"]), model["lower_capitals"],
+        model["mask_items"], model["add_stops"], find_spans(text), model["keeps_placeholders"],
+    )  # fmt: skip
     read = [model_text(one, not one.copied and has_more(segments, row)) for row, one in enumerate(segments)]
     written = [one.text if one.copied else as_written(one, own) for one, own in zip(segments, read, strict=True)]
     located = [locate(one.text, one.spans, target) for one in segments]
@@ -114,24 +107,8 @@ def test_random_sentences_of_abbreviations_and_marks_have_the_same_segments(tmp_
     generator = random.Random(0)
     words = [word for name in abbreviations_glossa.__all__ for word in sorted(getattr(abbreviations_glossa, name))]
     marks = [
-        ". ",
-        "! ",
-        "? ",
-        " ",
-        ", ",
-        ": ",
-        ".",
-        "… ",
-        ".” ",
-        " – ",
-        "。",
-        "\n",
-        ") ",
-        " 12. ",
-        " {x} ",
-        " %s ",
-        " 🙂 ",
-    ]
+        ". ", "! ", "? ", " ", ", ", ": ", ".", "… ", ".” ", " – ", "。", "\n", ") ", " 12. ", " {x} ", " %s ", " 🙂 ",
+    ]  # fmt: skip
     texts = [
         "".join(word + generator.choice(marks) for word in generator.choices(words, k=generator.randint(2, 14)))
         for _ in range(2500)
@@ -162,14 +139,10 @@ def test_real_sentences_of_several_scripts_have_the_same_segments(tmp_path):
 @pytest.mark.parametrize(
     ("pattern", "flags", "text"),
     [
-        (r"a++b|a+", 0, "aaab aaa"),
-        (r"(?<!x)\w{2,3}?", 0, "xab éü_ 12"),
-        (r"[^\W\d]+", 0, "a1 b_ ç２"),
-        (r"(?P<first>.)\1", 0, "aabb\n\ncc"),
-        (r"\bé\b|\d$", 0, "é aé 12\n"),
-        (r"(?:on|off)", re.IGNORECASE, "On OFF"),
+        (r"a++b|a+", 0, "aaab aaa"), (r"(?<!x)\w{2,3}?", 0, "xab éü_ 12"), (r"[^\W\d]+", 0, "a1 b_ ç２"),
+        (r"(?P<first>.)\1", 0, "aabb\n\ncc"), (r"\bé\b|\d$", 0, "é aé 12\n"), (r"(?:on|off)", re.IGNORECASE, "On OFF"),
     ],
-)
+)  # fmt: skip
 def test_a_pattern_matches_the_same_in_javascript(pattern, flags, text, tmp_path):
     compiled = re.compile(pattern, flags)
     written = javascript(compiled)
