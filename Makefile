@@ -1,10 +1,11 @@
-# make quickstart: train, score and try a translator. make test: the whole suite. make fast: the tests that take seconds.
+# make quickstart: train, score and try a translator. make test: the test suite. make fast: the tests that take seconds.
+# make long: thousands of trials of what must never fail, which take hours.
 # make lint: ruff, mypy, import rules, codespell. make docs: the documentation site. make compat: oldest and newest transformers.
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: quickstart test fast lint docs notebook torture compat common clean
+.PHONY: quickstart test fast long lint docs notebook compat common clean
 
 quickstart: $(VENV)/.package
 	rm -rf runs/quickstart
@@ -50,8 +51,8 @@ common: $(VENV)/.installed
 	cp tests/transformers_common.py $(TRANSFORMERS)/tests/models/glossa/test_modeling_glossa.py
 	cd $(TRANSFORMERS) && $(CURDIR)/$(RUN)/pytest -c /dev/null --rootdir . -p no:randomly -q -W ignore tests/models/glossa
 
-# Thousands of damaged files and hostile requests, a hundred killed runs. `make torture PARTS=readers` runs one part.
-torture: $(VENV)/.installed
+# Thousands of damaged files and hostile requests, a hundred killed runs. `make long PARTS=readers` runs one part.
+long: $(VENV)/.installed
 	PYTHONPATH=tests $(RUN)/python -m torture $(PARTS)
 
 $(VENV)/.package: pyproject.toml constraints.txt

@@ -17,12 +17,6 @@ def run_bare(early, code, tmp_path, *arguments):
     environment["HF_MODULES_CACHE"] = str(tmp_path / "modules")
     environment["HF_HOME"] = str(tmp_path / "home")
     return subprocess.run(
-        [early.path / "python", "-I", "-c", PREAMBLE + code, *map(str, arguments)],
-        cwd=tmp_path,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+        [early.path / "python", "-I", "-c", PREAMBLE + code, *map(str, arguments)], cwd=tmp_path, env=environment,
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip

@@ -209,32 +209,19 @@ def bert2bert(folder: Path, sources: list[str], targets: list[str]):
     config = EncoderDecoderConfig.from_encoder_decoder_configs(BertConfig(**sizes), BertConfig(**sizes))
     config.update({"decoder_start_token_id": 2, "eos_token_id": 3, "pad_token_id": 0, "bos_token_id": 2})
     return config, {
-        "max_length": 64,
-        "num_beams": 2,
-        "decoder_start_token_id": 2,
-        "eos_token_id": 3,
-        "pad_token_id": 0,
-    }
+        "max_length": 64, "num_beams": 2, "decoder_start_token_id": 2, "eos_token_id": 3, "pad_token_id": 0,
+    }  # fmt: skip
 
 
 PUBLISHED: dict[str, Callable[[Path, list[str], list[str]], tuple[PreTrainedConfig, dict]]] = {
-    "opus-mt": marian,
-    "opus-mt, many targets": lambda folder, *texts: marian(folder, *texts, codes=("fra", "deu")),
-    "opus-mt, two vocabularies": lambda folder, *texts: marian(folder, *texts, apart=True),
-    "nllb": nllb,
-    "m2m100": m2m100,
-    "mbart-50": lambda folder, *texts: mbart(folder, *texts, kind="MBart50Tokenizer"),
-    "mbart-25": lambda folder, *texts: mbart(folder, *texts, kind="MBartTokenizer"),
-    "t5": t5,
+    "opus-mt": marian, "opus-mt, many targets": lambda folder, *texts: marian(folder, *texts, codes=("fra", "deu")),
+    "opus-mt, two vocabularies": lambda folder, *texts: marian(folder, *texts, apart=True), "nllb": nllb,
+    "m2m100": m2m100, "mbart-50": lambda folder, *texts: mbart(folder, *texts, kind="MBart50Tokenizer"),
+    "mbart-25": lambda folder, *texts: mbart(folder, *texts, kind="MBartTokenizer"), "t5": t5,
     "mt5": lambda folder, *texts: t5(folder, *texts, build=MT5Config),
-    "umt5": lambda folder, *texts: t5(folder, *texts, build=UMT5Config),
-    "byt5": byt5,
-    "t5gemma": t5gemma,
-    "bart": bart,
-    "pegasus": pegasus,
-    "prophetnet": prophetnet,
-    "bert2bert": bert2bert,
-}
+    "umt5": lambda folder, *texts: t5(folder, *texts, build=UMT5Config), "byt5": byt5, "t5gemma": t5gemma,
+    "bart": bart, "pegasus": pegasus, "prophetnet": prophetnet, "bert2bert": bert2bert,
+}  # fmt: skip
 
 
 def publish(name: str, folder: Path, sources: list[str], targets: list[str], pickled: bool = False) -> Path:

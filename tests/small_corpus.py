@@ -1,5 +1,6 @@
 """A small corpus with all that cleaning finds, for tests of `glossa prepare`."""
 
+import json
 import random
 
 from datasets import Dataset
@@ -50,3 +51,8 @@ def write(path, rows):
 
 def content(folder):
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def records(path):
+    """The records of a file of JSON lines."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]

@@ -12,16 +12,9 @@ from glossa.model.profile_glossa import TextProfile
 from glossa.train.data.encoding.vocabulary import train_tokenizer
 
 TINY = {
-    "vocab_size": 50,
-    "d_model": 16,
-    "encoder_layers": 2,
-    "decoder_layers": 2,
-    "encoder_ffn_dim": 24,
-    "decoder_ffn_dim": 24,
-    "max_source_positions": 32,
-    "max_target_positions": 32,
-    "dropout": 0.0,
-}
+    "vocab_size": 50, "d_model": 16, "encoder_layers": 2, "decoder_layers": 2, "encoder_ffn_dim": 24,
+    "decoder_ffn_dim": 24, "max_source_positions": 32, "max_target_positions": 32, "dropout": 0.0,
+}  # fmt: skip
 # A very short run.
 RUN = {
     "dataset": "files", "validation_size": 20, "test_size": 20, "vocab_size": 280, "d_model": 16, "encoder_layers": 1,
@@ -68,16 +61,9 @@ UNEXPORTED = {
 }
 SPECIAL = ["<pad>", "</s>", "<s>", "<unk>"]
 SMALL = {
-    "vocab_size": 40,
-    "d_model": 16,
-    "encoder_layers": 2,
-    "decoder_layers": 2,
-    "encoder_ffn_dim": 24,
-    "decoder_ffn_dim": 20,
-    "max_source_positions": 32,
-    "max_target_positions": 32,
-    "decoder_start_token_id": 2,
-}
+    "vocab_size": 40, "d_model": 16, "encoder_layers": 2, "decoder_layers": 2, "encoder_ffn_dim": 24,
+    "decoder_ffn_dim": 20, "max_source_positions": 32, "max_target_positions": 32, "decoder_start_token_id": 2,
+}  # fmt: skip
 
 
 def knows(owner, **changes):

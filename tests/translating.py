@@ -94,3 +94,9 @@ def translated(path: Path, function=same, kind=None, languages=KNOWN, kept=True,
                 edits.append(place.edit(pieces))
         done.append(compose(document.text, edits))
     return opened.pack(done)
+
+
+def shouted(folder: Path, name: str, text: str, function=str.upper, languages=KNOWN):
+    """A document with that name and text, translated."""
+    (folder / name).write_text(text, encoding="utf-8")
+    return translated(folder / name, function, languages=languages).decode()

@@ -74,16 +74,10 @@ def scored(zygote, folder, arguments):
 
 def _launch(folder, arguments, processes=2, environment=None, restarts=0, dies=0, scores=False):
     config = LaunchConfig(
-        min_nodes=1,
-        max_nodes=1,
-        nproc_per_node=processes,
-        rdzv_backend="c10d",
-        rdzv_endpoint="localhost:0",
-        local_addr="localhost",
-        max_restarts=restarts,
-        start_method="fork",
+        min_nodes=1, max_nodes=1, nproc_per_node=processes, rdzv_backend="c10d", rdzv_endpoint="localhost:0",
+        local_addr="localhost", max_restarts=restarts, start_method="fork",
         logs_specs=DefaultLogsSpecs(log_dir=f"{folder}/logs", redirects=Std.ALL),
-    )
+    )  # fmt: skip
     if scores:
         elastic_launch(config, score.main)(arguments)
     else:

@@ -104,7 +104,8 @@ def test_every_library_that_reads_data_has_its_version_in_the_key():
     """But for the standard library, those that change no text, and torch, which reads none."""
     package = Path(caching.__file__).parents[1]
     rooms = [file for room in ("readers", "train/data") for file in (package / room).rglob("*.py")]
-    rooms += [package / "base" / f"{name}.py" for name in ("caching", "identification", "languages", "paths", "tokens")]
+    below = ("caching", "identification", "languages", "paths", "tokens")
+    rooms += [package / "base" / f"{name}.py" for name in below]
     names = {
         name.partition(".")[0]
         for file in rooms

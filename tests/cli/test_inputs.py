@@ -8,9 +8,9 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
+from apps.documents.packed import pack
 from translating import translated
 
 from glossa.apps.documents.formats.opening import format_of
@@ -23,8 +23,6 @@ from glossa.translate.loading import load_model, load_tokenizer
 from glossa.translate.options import Checks
 from glossa.translate.translator import Translator
 
-GIVEN = Path(__file__).parents[3] / "shared" / "cases"
-MODEL = GIVEN.parent / "models" / "anki-en-fr"
 STILL = 40  # equal sizes of a file, a twentieth of a second apart
 TRANSLATE = [sys.executable, "-m", "glossa_command", "translate"]
 
@@ -34,21 +32,13 @@ TRANSLATE = [sys.executable, "-m", "glossa_command", "translate"]
     [
         (b'<?xml version="1.0"?>\n<xliff version="2.0">', "XLIFF"),
         (b'<?xml version="1.0"?>\n<!DOCTYPE tmx SYSTEM "tmx14.dtd">\n<tmx version="1.4">', "TMX"),
-        (b"\xef\xbb\xbf<!DOCTYPE HTML><html>", "HTML"),
-        (b"WEBVTT\n\n00:01.000 --> 00:02.000\nHi", "subtitle"),
-        (b"1\r\n00:00:01,000 --> 00:00:02,000\r\nHi", "subtitle"),
-        (b'{"a": "Hi"}\n', "JSON"),
-        (b'# Comment\n\nmsgid ""\nmsgstr ""\n', "PO"),
-        (b"PK\x03\x04\x14\x00", "packed"),
-        (b"%PDF-1.7\n", "PDF or book"),
-        (b"1\nHi there.\n", ""),
-        (b"{name} is here.\n", ""),
-        (b"[1] See the notes.\n", ""),
-        (b"<b>Hi</b> there.\n", ""),
-        (b"# Hi\n", ""),
-        (b"", ""),
+        (b"\xef\xbb\xbf<!DOCTYPE HTML><html>", "HTML"), (b"WEBVTT\n\n00:01.000 --> 00:02.000\nHi", "subtitle"),
+        (b"1\r\n00:00:01,000 --> 00:00:02,000\r\nHi", "subtitle"), (b'{"a": "Hi"}\n', "JSON"),
+        (b'# Comment\n\nmsgid ""\nmsgstr ""\n', "PO"), (b"PK\x03\x04\x14\x00", "packed"),
+        (b"%PDF-1.7\n", "PDF or book"), (b"1\nHi there.\n", ""), (b"{name} is here.\n", ""),
+        (b"[1] See the notes.\n", ""), (b"<b>Hi</b> there.\n", ""), (b"# Hi\n", ""), (b"", ""),
     ],
-)
+)  # fmt: skip
 def test_documents_are_known_by_their_start(start, kind):
     assert name_document("", start) == kind
     assert name_document("a.txt", start) == kind
@@ -65,19 +55,14 @@ def test_documents_are_known_by_their_name(ending):
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
 def test_utf16_is_refused(tmp_path, encoding):
+    """The files in UTF-16 of the cases `translate-inputs`, `encoding-utf16` and `encoding-utf16le-nobom`."""
     (tmp_path / "in.txt").write_text("We see.\nI see.\n", encoding=encoding)
     name = {"utf-16": "UTF-16", "utf-16-le": "UTF-16LE", "utf-16-be": "UTF-16BE"}[encoding]
     files = ["--input", str(tmp_path / "in.txt"), "--output", str(tmp_path / "out.txt")]
-    with pytest.raises(GlossaError, match=rf"in\.txt, line 1: wrong encoding.*iconv -f {name} -t UTF-8 in\.txt"):
-        main(["some/model", *files, "--format", "lines"])
+    for lines in ([], ["--format", "lines"]):
+        with pytest.raises(GlossaError, match=rf"in\.txt, line 1: wrong encoding.*iconv -f {name} -t UTF-8 in\.txt"):
+            main(["some/model", *files, *lines])
     assert not (tmp_path / "out.txt").exists()
-
-
-@pytest.mark.skipif(not GIVEN.is_dir(), reason="../shared/cases is not here")
-@pytest.mark.parametrize("path", ["utf16.txt", "utf16le.txt"])
-def test_given_utf16_files_are_refused(path):
-    with pytest.raises(GlossaError, match="this looks like UTF-16"):
-        main(["some/model", "--input", str(GIVEN / "translate-inputs" / path)])
 
 
 def test_a_document_is_refused_before_the_output_is_made(tmp_path):
@@ -121,23 +106,16 @@ def messages(model, source, tmp_path, caplog, engine):
     return [record.message for record in caplog.records if record.levelno >= logging.WARNING]
 
 
-def test_a_text_longer_than_the_model_brings_no_message_of_a_library(tiny_run, tmp_path, caplog):
-    """The kind of the case `transformers-warning`."""
+@pytest.mark.parametrize("engine", ["auto", "torch"])
+def test_a_text_longer_than_the_model_brings_no_message_of_a_library(tiny_run, tmp_path, caplog, engine):
+    """The case `transformers-warning`."""
     model = tmp_path / "model"
     shutil.copytree(tiny_run, model)
     settings = json.loads((model / "tokenizer_config.json").read_text())
     (model / "tokenizer_config.json").write_text(json.dumps(settings | {"model_max_length": 5}))
     (tmp_path / "a.html").write_text("<p>a <b>k</b> b, m a.</p>")
-    assert messages(str(model), tmp_path / "a.html", tmp_path, caplog, "torch") == []
+    assert messages(str(model), tmp_path / "a.html", tmp_path, caplog, engine) == []
     assert (tmp_path / "out.html").read_text().count("<b>") == 1
-
-
-@pytest.mark.skipif(not MODEL.is_dir() or not GIVEN.is_dir(), reason="../shared/models or ../shared/cases is not here")
-@pytest.mark.parametrize("engine", ["auto", "torch"])
-def test_the_case_transformers_warning(tmp_path, caplog, engine):
-    source = GIVEN / "files/transformers-warning/a.html"
-    assert messages(str(MODEL), source, tmp_path, caplog, engine) == []
-    assert (tmp_path / "out.html").read_text().count("<b>") == source.read_text().count("<b>")
 
 
 @pytest.mark.slow
@@ -180,22 +158,21 @@ class TestProcesses:
         assert output.read_bytes().count(b"\n") == 4096
 
 
-@pytest.mark.skipif(not GIVEN.is_dir(), reason="../shared/cases is not here")
-@pytest.mark.parametrize("path", sorted(GIVEN.glob("files/unknown-format-as-lines/*")), ids=lambda path: path.name)
-def test_given_files_of_other_formats_are_no_lines(path):
-    """The case `unknown-format-as-lines`: each is translated as a document now, or refused."""
-    if format_of(path.name) is None:
-        with pytest.raises(GlossaError, match=f"{path.name} is a .* file, whose structure would be lost"):
-            check_input(str(path), path.read_bytes(), lines=False)
+@pytest.mark.parametrize("ending", ["ftl", "adoc", "ini", "toml", "lrc", "stringsdict", "js", "php", "svg"])
+def test_files_with_a_structure_are_no_lines(ending):
+    """The case `unknown-format-as-lines`: each is translated as a document, or refused."""
+    if ending in ("js", "php", "svg"):
+        assert format_of(f"a.{ending}") is None
+        with pytest.raises(GlossaError, match=f"a.{ending} is a .* file, whose structure would be lost"):
+            check_input(f"a.{ending}", b"The cat sits.\n", lines=False)
     else:
-        assert path.suffix not in (".js", ".php", ".svg")
+        assert format_of(f"a.{ending}")
 
 
-@pytest.mark.skipif(not GIVEN.is_dir(), reason="../shared/cases is not here")
-def test_a_given_presentation_is_no_text_in_utf16():
+def test_a_presentation_is_no_text_in_utf16(tmp_path):
     """The case `zip-says-utf16`: it is translated; under another name it is packed, and not UTF-16."""
-    path = GIVEN / "files" / "zip-says-utf16" / "a.pptx"
-    assert format_of(path.name) == "pptx"
+    slide = '<p:sld xmlns:p="p" xmlns:a="a"><a:t>The cat sits.</a:t></p:sld>'
+    path = pack(tmp_path / "a.pptx", {"[Content_Types].xml": "", "ppt/slides/slide1.xml": slide})
     assert b"ppt/slides/slide1.xml" in translated(path)
     with pytest.raises(GlossaError, match=r"a\.bin is a packed file"):
         check_input("a.bin", path.read_bytes(), lines=False)

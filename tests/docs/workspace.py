@@ -182,15 +182,10 @@ class Workspace:
         if command.startswith("pip install") and not command.endswith(" ."):
             variables["PIP_NO_DEPS"] = "1"  # they are there, in versions that were compared
         done = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", command],
-            cwd=cwd,
-            env=variables,
-            **({"input": stdin} if stdin is not None else {"stdin": subprocess.DEVNULL}),
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
-        )
+            ["bash", "-euo", "pipefail", "-c", command], cwd=cwd, env=variables,
+            **({"input": stdin} if stdin is not None else {"stdin": subprocess.DEVNULL}), capture_output=True,
+            text=True, timeout=timeout, check=False,
+        )  # fmt: skip
         assert done.returncode == 0, f"{command}\nended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
         return done.stdout + done.stderr
 

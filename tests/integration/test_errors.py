@@ -34,16 +34,14 @@ def line(capsys):
     return line
 
 
-@pytest.mark.parametrize("error", FULL, ids=range(len(FULL)))
-def test_a_full_disk(line, error):
-    message = line(error)
-    assert message.startswith("error: The disk is full: ") and "--resume_from_checkpoint true" in message
+REMEDIES = [(error, "The disk is full", "--resume_from_checkpoint true") for error in FULL]
+REMEDIES += [(error, "Out of memory", "Halve batch_tokens") for error in MEMORY]
 
 
-@pytest.mark.parametrize("error", MEMORY, ids=range(len(MEMORY)))
-def test_out_of_memory(line, error):
+@pytest.mark.parametrize(("error", "cause", "remedy"), REMEDIES, ids=range(len(REMEDIES)))
+def test_a_full_disk_and_out_of_memory(line, error, cause, remedy):
     message = line(error)
-    assert message.startswith("error: Out of memory: ") and "Halve batch_tokens" in message
+    assert message.startswith(f"error: {cause}: ") and remedy in message
 
 
 def test_a_file_that_is_gone_or_cannot_be_written(line):

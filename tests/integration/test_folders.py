@@ -16,7 +16,6 @@ ROOT = Path(__file__).parents[2]
 TWO_VOCABULARIES = {
     "target_vocab_size": 280, "share_encoder_decoder_embeddings": False, "tie_word_embeddings": False,
 }  # fmt: skip
-OBJECTS = ["AutoConfig", "AutoModel", "AutoModelForSeq2SeqLM", "AutoTokenizer", "GenerationConfig", "pipeline"]
 LOAD = """
 import torch
 from transformers import (

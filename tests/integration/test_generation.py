@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from transformers import DynamicCache, EncoderDecoderCache, GenerationConfig, StoppingCriteria, TextIteratorStreamer
+from transformers import DynamicCache, EncoderDecoderCache, GenerationConfig, StoppingCriteria
 
 PAD, EOS, START = 0, 1, 2
 SOURCE = torch.tensor([[9, 8, 7, 1, 0, 0], [11, 12, 13, 14, 15, 1]])
@@ -61,14 +61,9 @@ def test_beam_scores_follow_length_penalty_and_early_stopping(tiny_model, archit
     model = tiny_model(**architecture)
     for penalty in (0.0, 1.0, 2.0):
         outputs = ids(
-            model,
-            num_beams=4,
-            num_return_sequences=4,
-            length_penalty=penalty,
-            early_stopping=early_stopping,
-            return_dict_in_generate=True,
-            output_scores=True,
-        )
+            model, num_beams=4, num_return_sequences=4, length_penalty=penalty, early_stopping=early_stopping,
+            return_dict_in_generate=True, output_scores=True,
+        )  # fmt: skip
         sequences, rows = outputs.sequences, [0] * 4 + [1] * 4
         ended = (sequences[:, 1:] == EOS).long().cumsum(1)
         lengths = (ended == 0).sum(1) + ended.any(1)
@@ -115,46 +110,14 @@ def single(model, row, **settings):
 def test_batched_prefixes_continue_like_single_ones(tiny_model, architecture, settings):
     model = tiny_model(**architecture)
     batched = ids(
-        model,
-        decoder_input_ids=PREFIX,
-        decoder_attention_mask=PREFIX_MASK,
-        max_new_tokens=6,
-        min_new_tokens=6,
+        model, decoder_input_ids=PREFIX, decoder_attention_mask=PREFIX_MASK, max_new_tokens=6, min_new_tokens=6,
         **settings,
-    )
+    )  # fmt: skip
     assert batched[:, :5].equal(PREFIX)
     for row in range(2):
         start = int((PREFIX_MASK[row] == 0).sum())
         assert batched[row, start:].equal(single(model, row, **settings))
         assert batched[row, start:].equal(single(model, row, num_beams=settings.get("num_beams", 1)))
-
-
-def test_continuing_a_prefix_equals_forward_passes(tiny_model, architecture):
-    model = tiny_model(**architecture)
-    sequence = PREFIX[1:]
-    for _ in range(4):
-        with torch.no_grad():
-            logits = model(SOURCE[1:], decoder_input_ids=sequence).logits[:, -1]
-        logits[:, EOS] = -torch.inf
-        sequence = torch.cat((sequence, logits.argmax(-1, keepdim=True)), 1)
-    assert single(model, 1, max_new_tokens=4, min_new_tokens=4).equal(sequence[0])
-
-
-def test_a_text_streamer_yields_the_text(tiny_config):
-    from glossa import GlossaForConditionalGeneration
-    from glossa.train.data.encoding.vocabulary import train_tokenizer
-
-    tokenizer = train_tokenizer(["the cat sleeps on the mat"] * 3, 262)
-    torch.manual_seed(0)
-    model = GlossaForConditionalGeneration(tiny_config(vocab_size=len(tokenizer), max_target_positions=64)).eval()
-    streamer = TextIteratorStreamer(tokenizer, timeout=30, skip_special_tokens=True)
-    batch = tokenizer("the cat", return_tensors="pt")
-    model.generation_config.update(num_beams=4, length_penalty=0.6, max_length=129)  # as training saves them
-    options = {"num_beams": 1, "max_new_tokens": 10, "min_new_tokens": 10}
-    with pytest.raises(ValueError, match="Make sure that `num_beams` is set to 1"):
-        model.generate(**batch, streamer=streamer)
-    written = model.generate(**batch, streamer=streamer, **options)
-    assert "".join(streamer) == tokenizer.decode(written[0], skip_special_tokens=True)
 
 
 @pytest.mark.parametrize("layers", [1, 2])

@@ -118,13 +118,9 @@ def test_offloading_to_disk_keeps_the_logits(tiny_model, architecture, tmp_path)
     model = tiny_model(**architecture)
     model.save_pretrained(tmp_path / "saved")
     device_map = {
-        "model.encoder": "cpu",
-        "model.decoder.embed_tokens": "cpu",
-        "model.decoder.embeddings": "cpu",
-        "model.decoder.layers": "disk",
-        "model.decoder.final_norm": "cpu",
-        "lm_head": "cpu",
-    }
+        "model.encoder": "cpu", "model.decoder.embed_tokens": "cpu", "model.decoder.embeddings": "cpu",
+        "model.decoder.layers": "disk", "model.decoder.final_norm": "cpu", "lm_head": "cpu",
+    }  # fmt: skip
     loaded = GlossaForConditionalGeneration.from_pretrained(
         tmp_path / "saved", dtype=torch.float64, device_map=device_map, offload_folder=tmp_path / "offload"
     )

@@ -164,11 +164,6 @@ class TestWithAModel:
         assert "Line 2: not UTF-8 (byte 0xe9 at column 3)" in message
         assert (tmp_path / "out.txt").read_bytes().split(b"\n") == [first, b""]
 
-    def test_a_sentence_of_a_thousand_words(self, call, tiny_run, tmp_path):
-        write(tmp_path / "in.txt", b"a k.\n" + b"word " * 1000 + b"\n")
-        assert call("translate.py", tiny_run, "--input", "in.txt", "--output", "out.txt", "--num_beams", 1) is None
-        assert (tmp_path / "out.txt").read_text(encoding="utf-8").count("\n") == 2, "it is cut into pieces that fit"
-
     def test_the_report_is_worst_first_or_in_order_with_all_lines(self, tmp_path, capsys):
         texts = {1: ("a", -1.0, ""), 2: ("b", -2.6, "improbable"), 3: ("c", -9.0, "improbable"), 4: ("", 0.0, "empty")}
         written = {}
@@ -214,14 +209,6 @@ class TestWithAModel:
         assert (tmp_path / "scores.json").exists()
         assert call("score.py", tiny_run, "--n_bootstrap", 10, "--num_beams", 1, "--data_path", good) is None
 
-    def test_languages_of_other_pairs_need_these_pairs(self, call, tiny_run):
-        assert "--source_language de is for pairs of --data_path" in call(
-            "score.py", tiny_run, "--source_language", "de"
-        )
-        assert "--target_language de is for pairs of --data_path" in call(
-            "score.py", tiny_run, "--target_language", "de"
-        )
-
     def test_score_reads_the_columns_of_the_run(self, call, tiny_run, tmp_path):
         def sources(run, *options):
             options = ("--n_bootstrap", 0, "--num_beams", 1, "--output", "scores.json", *options)
@@ -243,14 +230,14 @@ class TestWithAModel:
         [
             (["--force", "--num_beams", 5], "--num_beams is for translations, but --force makes none"),
             (["--output", "no/scores.json"], "no/scores.json"),
+            (["--baseline", "nowhere"], "There is no folder nowhere"),
+            (["--source_language", "de"], "--source_language de is for pairs of --data_path"),
+            (["--target_language", "de"], "--target_language de is for pairs of --data_path"),
             (["--source_column", "2", "--target_column", "3"], "--source_column is for pairs of --data_path"),
         ],
     )
     def test_options_of_score_that_are_refused(self, call, tiny_run, options, message):
         assert message in call("score.py", tiny_run, *options)
-
-    def test_a_baseline_that_is_missing(self, call, tiny_run):
-        assert "There is no folder nowhere" in call("score.py", tiny_run, "--baseline", "nowhere")
 
     def test_files_are_not_written_over(self, call, tiny_run, tmp_path):
         write(tmp_path / "in.txt", b"a k.\n")

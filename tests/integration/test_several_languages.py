@@ -191,15 +191,12 @@ def test_the_commands_take_the_language(run, parts, tmp_path, capsys, monkeypatc
     assert reranker.tokenizer.tgt_lang == "fr" and not reranker.reverse
 
 
-def test_a_model_of_one_language_takes_no_other(tiny_run):
+def test_a_model_of_one_language_takes_no_other_and_one_of_several_needs_one(tiny_run, parts):
     tokenizer = load_tokenizer(str(tiny_run))
     Languages.choose(tokenizer, "MODEL", None)
     Languages.choose(tokenizer, "MODEL", "French")
     with pytest.raises(GlossaError, match="is de, but MODEL translates into fr only"):
         Languages.choose(tokenizer, "MODEL", "de")
-
-
-def test_a_model_of_several_languages_needs_one(parts):
     with pytest.raises(GlossaError, match=r"MODEL translates into de, fr, en\. Give one of them"):
         Languages.choose(parts[1], "MODEL", None)
 

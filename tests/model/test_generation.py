@@ -33,16 +33,9 @@ def table_model():
     layer's column for that token holds the logarithms of its row.
     """
     config = GlossaConfig(
-        vocab_size=8,
-        d_model=8,
-        encoder_layers=1,
-        decoder_layers=2,
-        encoder_attention_heads=2,
-        decoder_attention_heads=2,
-        scale_embedding=False,
-        final_norm=False,
-        tie_word_embeddings=False,
-    )
+        vocab_size=8, d_model=8, encoder_layers=1, decoder_layers=2, encoder_attention_heads=2,
+        decoder_attention_heads=2, scale_embedding=False, final_norm=False, tie_word_embeddings=False,
+    )  # fmt: skip
     model = GlossaForConditionalGeneration(config).eval()
     with torch.no_grad():
         for parameter in model.parameters():
@@ -116,20 +109,16 @@ def test_generation_starts_with_decoder_start_token_id(tiny_model):
     assert (special.pad_token_id, special.eos_token_id, special.decoder_start_token_id) == (0, 1, 3)
 
 
-@pytest.mark.parametrize("beams", [1, 3])
-def test_greedy_and_beam_search_are_the_same_without_cache(tiny_model, architecture, beams):
-    model = tiny_model(**architecture)
-    assert ids(model, num_beams=beams).equal(ids(model, num_beams=beams, use_cache=False))
-
-
 def test_greedy_is_the_argmax_of_forward_passes(tiny_model, architecture):
     model = tiny_model(**architecture)
-    decoded = torch.full((2, 1), 2)
-    with torch.no_grad():
-        for _ in range(8):
-            following = model(SOURCE, attention_mask=MASK, decoder_input_ids=decoded).logits[:, -1].argmax(-1)
-            decoded = torch.cat((decoded, following[:, None]), 1)
-    assert ids(model, eos_token_id=-1).equal(decoded)
+    for prefix in ([[2], [2]], [[2, 20, 21], [2, 30, 31]]):
+        decoded = torch.tensor(prefix)
+        given = {"decoder_input_ids": decoded} if len(prefix[0]) > 1 else {}
+        with torch.no_grad():
+            for _ in range(8):
+                following = model(SOURCE, attention_mask=MASK, decoder_input_ids=decoded).logits[:, -1].argmax(-1)
+                decoded = torch.cat((decoded, following[:, None]), 1)
+        assert ids(model, eos_token_id=-1, **given).equal(decoded)
 
 
 @pytest.mark.parametrize("beams", [1, 3])
@@ -163,15 +152,6 @@ def test_several_sequences_are_distinct_and_sorted_by_score(tiny_model):
         hypotheses = outputs.sequences[3 * row : 3 * row + 3]
         assert len({tuple(hypothesis.tolist()) for hypothesis in hypotheses}) == 3
         assert hypotheses[0, : best.shape[1]].equal(best[row])
-
-
-def test_sampling_depends_on_the_seed(tiny_model):
-    model = tiny_model()
-    drawn = []
-    for seed in (0, 0, 1):
-        torch.manual_seed(seed)
-        drawn.append(ids(model, do_sample=True, temperature=2.0))
-    assert drawn[0].equal(drawn[1]) and not drawn[0].equal(drawn[2])
 
 
 TARGETS = torch.tensor([[2, 20, 21], [2, 30, 31], [2, 22, 23], [2, 32, 33], [2, 24, 25], [2, 34, 35]])
@@ -336,16 +316,11 @@ def test_beam_search_with_fewer_tokens_than_candidates(tiny_model, monkeypatch):
 @pytest.mark.parametrize(
     "settings",
     [
-        {"do_sample": True, "top_k": 0},
-        {"repetition_penalty": 1.5},
-        {"return_dict_in_generate": True},
-        {"output_attentions": True},
-        {"use_cache": False},
-        {"cache_implementation": "static", "disable_compile": True},
-        {"decoder_attention_mask": torch.ones(16, 1, dtype=torch.long)},
-        {"past_key_values": "own"},
+        {"do_sample": True, "top_k": 0}, {"repetition_penalty": 1.5}, {"return_dict_in_generate": True},
+        {"output_attentions": True}, {"use_cache": False}, {"cache_implementation": "static", "disable_compile": True},
+        {"decoder_attention_mask": torch.ones(16, 1, dtype=torch.long)}, {"past_key_values": "own"},
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("beams", [1, 3])
 def test_other_settings_use_the_search_of_transformers(tiny_model, monkeypatch, settings, beams):
     monkeypatch.setattr(GlossaGenerationMixin, "_search", lambda *args, **kwargs: pytest.fail("ours"))

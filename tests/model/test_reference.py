@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from small_models import same
 from torch import nn
 from transformers import LlamaConfig, MarianConfig, MarianMTModel
 from transformers.models.llama.modeling_llama import LlamaDecoderLayer, LlamaRotaryEmbedding
@@ -14,10 +15,6 @@ MASK = (SOURCE != 0).long()
 TARGET = torch.tensor([[2, 20, 21, 22, 23], [2, 30, 31, 32, 33]])
 PAPER = PUBLISHED_2017 | {"final_norm": True, "decoder_layers": 3}
 PRECISIONS = [(torch.float32, 1e-5), (torch.float64, 1e-10)]
-
-
-def close(left, right, tolerance):
-    torch.testing.assert_close(left, right, rtol=tolerance, atol=tolerance)
 
 
 def copy(theirs, ours):
@@ -39,17 +36,10 @@ def torch_transformer(ours):
     """`torch.nn.Transformer` with the layers of `ours`; it always ends encoder and decoder with a norm."""
     config = ours.config
     theirs = nn.Transformer(
-        config.d_model,
-        config.encoder_attention_heads,
-        config.encoder_layers,
-        config.decoder_layers,
-        config.encoder_ffn_dim,
-        dropout=0.0,
-        activation=config.activation_function,
-        batch_first=True,
-        norm_first=config.norm_position == "pre",
-        dtype=ours.dtype,
-    )
+        config.d_model, config.encoder_attention_heads, config.encoder_layers, config.decoder_layers,
+        config.encoder_ffn_dim, dropout=0.0, activation=config.activation_function, batch_first=True,
+        norm_first=config.norm_position == "pre", dtype=ours.dtype,
+    )  # fmt: skip
     theirs.encoder.use_nested_tensor = False  # else torch warns about padding
     for mine, layer in zip(ours.model.encoder.layers, theirs.encoder.layers, strict=True):
         copy_attention(layer.self_attn, mine.self_attn)
@@ -94,7 +84,7 @@ def test_logits_equal_those_of_torch_nn_transformer(tiny_model, norm_position, a
         memory_key_padding_mask=padding,
     )
     logits = ours(SOURCE, attention_mask=MASK, decoder_input_ids=TARGET).logits
-    close(logits, states @ ours.lm_head.weight.T, tolerance)
+    same(logits, states @ ours.lm_head.weight.T, tolerance)
     assert logits.std() > 0.1  # nearly constant logits would prove little
 
 
@@ -117,33 +107,22 @@ def test_logits_equal_those_of_marian(tiny_model, dtype, tolerance, activation):
     settings = PAPER | {"norm_position": "post", "final_norm": False, "activation_function": activation}
     ours = tiny_model(**settings).to(dtype)
     config = MarianConfig(
-        vocab_size=50,
-        d_model=16,
-        encoder_layers=2,
-        decoder_layers=3,
-        encoder_attention_heads=4,
-        decoder_attention_heads=4,
-        encoder_ffn_dim=24,
-        decoder_ffn_dim=24,
-        activation_function=activation,
-        scale_embedding=True,
-        max_position_embeddings=32,
-        pad_token_id=0,
-        eos_token_id=1,
-        decoder_start_token_id=2,
-    )
+        vocab_size=50, d_model=16, encoder_layers=2, decoder_layers=3, encoder_attention_heads=4,
+        decoder_attention_heads=4, encoder_ffn_dim=24, decoder_ffn_dim=24, activation_function=activation,
+        scale_embedding=True, max_position_embeddings=32, pad_token_id=0, eos_token_id=1, decoder_start_token_id=2,
+    )  # fmt: skip
     theirs = MarianMTModel(config).to(dtype).eval()
     weights = {marian_name(name): weight for name, weight in ours.state_dict().items()}
     weights["model.shared.weight"] = weights["model.decoder.embed_tokens.weight"]
     cos, sin = sinusoids(torch.arange(32), 16, 10000.0, dtype)
     for side in ("encoder", "decoder"):
         # Marian rounds its table from float64. With ours copied, the logits compare only the layers.
-        close(theirs.state_dict()[f"model.{side}.embed_positions.weight"], torch.cat((sin, cos), -1), 1e-5)
+        same(theirs.state_dict()[f"model.{side}.embed_positions.weight"], torch.cat((sin, cos), -1), 1e-5)
         weights[f"model.{side}.embed_positions.weight"] = torch.cat((sin, cos), -1)
     weights["final_logits_bias"] = torch.zeros(1, 50)
     theirs.load_state_dict(weights)  # strict: all weights are set
     batch = {"input_ids": SOURCE, "attention_mask": MASK, "decoder_input_ids": TARGET}
-    close(ours(**batch).logits, theirs(**batch).logits, tolerance)
+    same(ours(**batch).logits, theirs(**batch).logits, tolerance)
 
 
 @torch.no_grad()
@@ -155,15 +134,10 @@ def test_an_encoder_layer_equals_that_of_llama(tiny_model, head_dim):
     """
     ours = tiny_model(head_dim=head_dim).float()
     config = LlamaConfig(
-        hidden_size=16,
-        intermediate_size=24,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        head_dim=head_dim,
-        rms_norm_eps=1e-6,
-        attn_implementation="eager",
+        hidden_size=16, intermediate_size=24, num_attention_heads=4, num_key_value_heads=2, head_dim=head_dim,
+        rms_norm_eps=1e-6, attn_implementation="eager",
         rope_parameters={"rope_type": "default", "rope_theta": 10000.0},
-    )
+    )  # fmt: skip
     layer, theirs = ours.model.encoder.layers[1], LlamaDecoderLayer(config, layer_idx=0).eval()
     for projection in ("q_proj", "k_proj", "v_proj"):
         copy(getattr(theirs.self_attn, projection), getattr(layer.self_attn, projection))
@@ -181,5 +155,5 @@ def test_an_encoder_layer_equals_that_of_llama(tiny_model, head_dim):
         attention_mask=torch.zeros(1, 1, 7, 7),
         position_embeddings=LlamaRotaryEmbedding(config)(states, positions),
     )
-    close(layer(states, None, rotary)[0], expected, 1e-5)
+    same(layer(states, None, rotary)[0], expected, 1e-5)
     assert (expected - states).abs().max() > 0.1

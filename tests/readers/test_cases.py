@@ -12,7 +12,6 @@ from glossa.readers.columns import Columns
 from glossa.train.data.arguments import DataArguments
 from glossa.train.data.pairs import prepare_pairs
 
-CASES = Path(__file__).parents[3] / "shared/cases"
 SETSWANA = Columns((("en", "tn"), ("source", "target")))
 
 
@@ -26,98 +25,103 @@ def reasons(path, columns=BY_LANGUAGE):
     return [row[3].partition(":")[0] for row in read(path, columns) if row[3]]
 
 
-# The given cases
+def tmx(path, *units):
+    body = "".join(
+        "<tu>" + "".join(f'<tuv xml:lang="{code}"><seg>{text}</seg></tuv>' for code, text in unit) + "</tu>"
+        for unit in units
+    )
+    return written(path, f'<tmx version="1.4"><header srclang="en"/><body>{body}</body></tmx>')
 
 
-GREETINGS = [("Good morning", "Bonjour"), ("Good night", "Bonne nuit")]
-EVERYONE = [("Hello everyone", "Bonjour à tous"), ("Good night", "Bonne nuit")]
-NUMBERED = [
-    (f"This is sentence number {n} of the file.", f"Ceci est la phrase numéro {n} du fichier.") for n in range(30)
-]
+# Cases that once went wrong, by their names
+
+
+def xliff(*units, languages='source-language="en" target-language="fr"'):
+    return f'<xliff version="1.2"><file {languages}><body>{"".join(units)}</body></file></xliff>'
+
+
+def unit(source, target, of_unit="", of_target=""):
+    return f"<trans-unit {of_unit}><source>{source}</source><target {of_target}>{target}</target></trans-unit>"
+
+
+FILES = Path(__file__).parent / "files"
+AMERICAN = 'source-language="en-US"'
+COUNTED = [(f"The cat sees {n} birds.", f"Le chat voit {n} oiseaux.") for n in range(30)]
+SEEN = [("See you soon", "À bientôt"), ("Thanks", "Merci")]
 RIGHT = {
-    "xlsx-escape/a.xlsx": [("Good morning, my friend", None), ("plain", None)],
-    "tmx-linebreak-code/a.tmx": [
-        ("Turn it off. Wait a minute.", "Éteignez-le. Attendez une minute."),
-        ("Red apple pie", "Tarte aux pommes rouges"),
-    ],
-    "xliff-no-target-language/a.xliff": GREETINGS,
-    "xliff-target-xml-lang/a.xliff": GREETINGS[:1],
-    "xliff-target-xml-lang/conflict.xliff": [],
-    "xliff-states/a.xliff": [
-        ("One apple", "Une pomme"),
-        ("Five apples", "Cinq pommes"),
-        ("An orange", "Une orange"),
-        ("Hello {{name}}!", "Bonjour {{name}} !"),
-        ("First line second line", "Première ligne deuxième ligne"),
-    ],
-    "xliff2-segments/a.xlf": [
-        ("First part.", "Première partie."),
-        ("A bold word and more", "Un mot gras et plus"),
-    ],
-    "csv-sep-line/a.csv": EVERYONE,
-    "csv-sep-line/b.csv": EVERYONE,
-    "csv-preamble/a.csv": GREETINGS,
-    "csv-header-text/a.csv": NUMBERED,
-    "tsv-excel-quoted/a.tsv": [
-        ('He said "no".', 'Il a dit "non".'),
-        ("Plain text", "Texte simple"),
-        ("Quoted, but no need", "Cité, mais sans besoin"),
-    ],
-    "tsv-excel-quoted/newline.tsv": [("Good morning my friend", "Bonjour mon ami"), ("Plain text", "Texte simple")],
-    "tmx-region-of-rare-language/a.tmx": [("Good morning", "Dumela"), ("Thank you", "Ke a leboga")],
-    "tmx-region-of-rare-language/b.csv": [("Good morning", "Dumela"), ("Thank you", "Ke a leboga")],
-    "po-latin1/a.po": [
-        ("Open the file", "Ouvrir le fichier"),
-        ("%d apples", "%d pommes"),
-        ("File", "Fichier"),
-        ('Line one Line two "quoted"', "Ligne un Ligne deux citée"),
-    ],
-}
+    "xliff-no-target-language": (
+        "a.xliff",
+        xliff(unit(*SEEN[0]), unit(*SEEN[1], 'approved="yes"', 'state="translated"'), languages=AMERICAN),
+        SEEN,
+    ),
+    "xliff-target-xml-lang": (
+        "a.xliff",
+        xliff(unit(*SEEN[0], of_target='xml:lang="fr-FR"'), languages='source-language="en"'),
+        SEEN[:1],
+    ),
+    "xliff-target-xml-lang, in conflict": ("a.xliff", xliff(unit("Thanks", "Danke", of_target='xml:lang="de"')), []),
+    "xliff-states": (
+        "a.xliff",
+        (FILES / "states.xliff").read_text("utf-8"),
+        [("A pear", "Une poire"), ("Ten pears", "Dix poires"), ("A fig", "Une figue"),
+         ("Bye {{who}}!", "Salut {{who}} !"), ("One line and one", "Une ligne et une")],
+    ),
+    "xliff2-segments": (
+        "a.xlf",
+        (FILES / "segments.xlf").read_text("utf-8"),
+        [("Thanks.", "Merci."), ("A big pear here", "Une grosse poire ici")],
+    ),
+    "csv-sep-line": ("a.csv", "sep=;\r\nid;fr;en\r\n1;À bientôt;See you soon\r\n2;Merci;Thanks\r\n", SEEN),
+    "csv-sep-line, with commas": ("a.csv", "sep=,\nfr,en\nÀ bientôt,See you soon\nMerci,Thanks\n", SEEN),
+    "csv-preamble": ("a.csv", "UTF-8\nen,fr\nSee you soon,À bientôt\nThanks,Merci\n", SEEN),
+    "csv-header-text": (
+        "a.csv",
+        "id,source_text,target_text\n" + "".join(f"{n},{one},{other}\n" for n, (one, other) in enumerate(COUNTED)),
+        COUNTED,
+    ),
+    "tsv-excel-quoted": (
+        "a.tsv",
+        'en\tfr\n"She wrote ""yes""."\t"Elle a écrit ""oui""."\nThanks\tMerci\n"In short, no"\t"Bref, non"\n',
+        [('She wrote "yes".', 'Elle a écrit "oui".'), SEEN[1], ("In short, no", "Bref, non")],
+    ),
+    "tsv-excel-quoted, over two lines": (
+        "a.tsv", 'en\tfr\n"See you\nsoon"\t"À\nbientôt"\nThanks\tMerci\n', SEEN
+    ),
+    "po-latin1": (
+        "a.po",
+        (FILES / "latin1.po").read_text("utf-8").encode("latin-1"),
+        [("Thanks", "Merci"), ("%d pears", "%d poires"), ("Edit", "Édition"), ('Go on and "run"', "Va et « cours »")],
+    ),
+}  # fmt: skip
+NO_FAULTS = {"header", "continues the row above", "untranslated", "other language"}
 
 
-@pytest.mark.skipif(not CASES.exists(), reason=f"the cases are not at {CASES}")
-@pytest.mark.parametrize("name", RIGHT)
-def test_the_given_cases(name):
-    columns = SETSWANA if "rare-language" in name else BY_LANGUAGE
-    found = pairs(CASES / name, columns)
-    wanted = RIGHT[name]
-    assert [one for one, _ in found] == [one for one, _ in wanted]
-    assert all(right in (None, other) for (_, other), (_, right) in zip(found, wanted, strict=True))
-    assert not set(reasons(CASES / name, columns)) - {
-        "header",
-        "continues the row above",
-        "untranslated",
-        "other language",
-    }
+@pytest.mark.parametrize("case", RIGHT)
+def test_the_pairs_of_a_case(tmp_path, case):
+    name, content, wanted = RIGHT[case]
+    path = written(tmp_path / name, content)
+    assert pairs(path) == wanted and not {*reasons(path)} - NO_FAULTS
 
 
-@pytest.mark.skipif(not CASES.exists(), reason=f"the cases are not at {CASES}")
-@pytest.mark.parametrize("name", ["a.xlsx", "b.xlsx", "c.xlsx"])
-def test_the_given_spreadsheets_whose_size_is_wrong(name):
-    assert len(pairs(CASES / "xlsx-wrong-dimension" / name)) == 30
+def counts(path):
+    """What the report of a file counts."""
+    return prepare_pairs(DataArguments(data_path=[str(path)], validation_size=0, test_size=0))[1].splits["train"]
 
 
-@pytest.mark.skipif(not CASES.exists(), reason=f"the cases are not at {CASES}")
-@pytest.mark.parametrize(
-    ("name", "counts"),
-    [("po-half-translated/a.po", {"untranslated": 20, "kept": 20}), ("tmx-many-pairs/a.tmx", {"kept": 20})],
-)
-def test_units_without_a_pair_are_no_fault(name, counts):
-    settings = DataArguments(data_path=[str(CASES / name)], validation_size=0, test_size=0)
-    report = prepare_pairs(settings)[1].splits["train"]
-    assert report["malformed"] == 0 and report["kept"] == counts["kept"]
-    others = counts.get("untranslated", report.get("other_language"))
-    assert others == report["read"] - 20 - report.get("header", 0) and others > 1
+def test_texts_without_translation_are_no_fault(tmp_path):
+    """The case `po-half-translated`."""
+    catalog = "".join(
+        f'msgid "{one}"\nmsgstr "{other if n % 2 else ""}"\n\n' for n, (one, other) in enumerate(COUNTED)
+    )
+    found = counts(written(tmp_path / "a.po", f'msgid ""\nmsgstr "Language: fr\\n"\n\n{catalog}'))
+    assert (found["malformed"], found["kept"], found["untranslated"]) == (0, 15, 15)
 
 
-@pytest.mark.skipif(not CASES.exists(), reason=f"the cases are not at {CASES}")
-@pytest.mark.parametrize(
-    ("name", "encoding"),
-    [("encoding-cp1252", "WINDOWS-1252"), ("encoding-utf16", "UTF-16"), ("encoding-utf16le-nobom", "UTF-16LE")],
-)
-def test_the_advice_names_the_encoding_of_the_given_files(name, encoding):
-    with pytest.raises(GlossaError, match=rf"a\.tsv, line 1: wrong encoding.*iconv -f {encoding} -t UTF-8"):
-        pairs(CASES / name / "a.tsv")
+def test_units_of_other_languages_are_no_fault(tmp_path):
+    """The case `tmx-many-pairs`."""
+    units = [[("en", one), ("fr" if n % 3 else "de", other)] for n, (one, other) in enumerate(COUNTED)]
+    found = counts(tmx(tmp_path / "a.tmx", *units))
+    assert (found["malformed"], found["kept"], found["other_language"]) == (0, 20, 10)
 
 
 # Their kinds: spreadsheets
@@ -125,25 +129,34 @@ def test_the_advice_names_the_encoding_of_the_given_files(name, encoding):
 
 @pytest.mark.parametrize(
     ("stored", "text"),
-    [("Go_x000D_on", "Go on"), ("a_x005F_x000D_b", "a_x000D_b"), ("_x0041_BC", "ABC"), ("_xD83D__xDE00_", "😀"),
+    [("Go_x000D_on", "Go on"), ("Go_x000D_\non", "Go on"),
+     ("a_x005F_x000D_b", "a_x000D_b"), ("_x0041_BC", "ABC"), ("_xD83D__xDE00_", "😀"),
      ("snake_x_y", "snake_x_y"), ("_x12_", "_x12_")],
 )  # fmt: skip
 def test_escaped_characters_of_a_spreadsheet(tmp_path, stored, text):
+    """The case `xlsx-escape`."""
     book = openpyxl.Workbook()
     book.active.append((stored, "Va"))
     book.save(tmp_path / "a.xlsx")
     assert pairs(tmp_path / "a.xlsx") == [(text, "Va")]
 
 
-@pytest.mark.parametrize("dimension", ["A1", "A1:B2", "B2:B2", "A1:ZZ9999"])
+@pytest.mark.parametrize("dimension", ["A1", "A1:B2", "A1:B11", "B2:B2", "A1:ZZ9999", None])
 def test_a_spreadsheet_is_as_large_as_its_rows(tmp_path, dimension):
+    """The case `xlsx-wrong-dimension`; `None` is a sheet that does not say its size."""
     book = openpyxl.Workbook()
     for row in [("Greetings",), ("en", "fr"), *[(f"one {n}", f"un {n}") for n in range(20)]]:
         book.active.append(row)
     book.save(tmp_path / "whole.xlsx")
     with zipfile.ZipFile(tmp_path / "whole.xlsx") as old, zipfile.ZipFile(tmp_path / "a.xlsx", "w") as new:
         for name in old.namelist():
-            new.writestr(name, old.read(name).replace(b'ref="A1:B22"', f'ref="{dimension}"'.encode()))
+            size = b'<dimension ref="A1:B22"/>'
+            new.writestr(
+                name,
+                old.read(name).replace(
+                    size, size.replace(b"A1:B22", (dimension or "").encode()) if dimension else b""
+                ),
+            )
     assert pairs(tmp_path / "a.xlsx") == [(f"one {n}", f"un {n}") for n in range(20)]
     assert reasons(tmp_path / "a.xlsx") == ["header", "header"]
 
@@ -210,17 +223,10 @@ def test_a_quoted_table_of_many_lines(tmp_path):
 
 @pytest.mark.parametrize("codes", [("en-ZA", "tn-ZA"), ("en", "tn_BW"), ("English", "tn"), ("en", "tn-Latn-ZA")])
 def test_regions_of_a_language_that_is_not_in_the_list(tmp_path, codes):
-    assert pairs(written(tmp_path / "a.csv", f"{codes[1]},{codes[0]}\nDumela,Hello\n"), SETSWANA) == [
-        ("Hello", "Dumela")
-    ]
-
-
-def tmx(path, *units):
-    body = "".join(
-        "<tu>" + "".join(f'<tuv xml:lang="{code}"><seg>{text}</seg></tuv>' for code, text in unit) + "</tu>"
-        for unit in units
-    )
-    return written(path, f'<tmx version="1.4"><header srclang="en"/><body>{body}</body></tmx>')
+    """The case `tmx-region-of-rare-language`."""
+    table = written(tmp_path / "a.csv", f"{codes[1]},{codes[0]}\nDumela,Hello\n")
+    for path in (table, tmx(tmp_path / "a.tmx", [(codes[0], "Hello"), (codes[1], "Dumela")])):
+        assert pairs(path, SETSWANA) == [("Hello", "Dumela")] and not {*reasons(path, SETSWANA)} - NO_FAULTS
 
 
 @pytest.mark.parametrize(("first", "second"), [("fr-CA", "fr-FR"), ("fr-FR", "fr-CA"), ("fr_BE", "fr_FR")])
@@ -231,7 +237,7 @@ def test_of_several_variants_the_most_common_one_is_read(tmp_path, caplog, first
     assert pairs(path) == [("Go", f"Va {chosen}")] * 2 + [("x", "y")]
     assert reasons(path) == ["other variant of a language"] * 2
     assert "2 texts are in other variants of 'fr'" in caplog.text and f"--target_language {other}." in caplog.text
-    report = prepare_pairs(DataArguments(data_path=[str(path)], validation_size=0, test_size=0))[1].splits["train"]
+    report = counts(path)
     assert (report["other_variant"], report["malformed"], report["kept"]) == (2, 0, 2)
 
 
@@ -247,11 +253,7 @@ def test_units_of_other_languages_and_without_translation(tmp_path):
 def segments(path, source, target, version="tmx"):
     if version == "tmx":
         return tmx(path.with_suffix(".tmx"), [("en", source), ("fr", target)])
-    unit = f"<trans-unit><source>{source}</source><target>{target}</target></trans-unit>"
-    return written(
-        path.with_suffix(".xlf"),
-        f'<xliff version="1.2"><file source-language="en" target-language="fr"><body>{unit}</body></file></xliff>',
-    )
+    return written(path.with_suffix(".xlf"), xliff(unit(source, target)))
 
 
 @pytest.mark.parametrize(
@@ -275,12 +277,14 @@ def test_markup_is_left_out(tmp_path, code):
 
 @pytest.mark.parametrize(
     "code",
-    ['<ph type="lb"/>', '<x id="1" ctype="lb"/>', '<x id="1" ctype="x-br"/>', "<ph>&lt;br&gt;</ph>",
+    ['<ph type="lb"/>', '<ph x="1" type="lb">&lt;br/&gt;</ph>',
+     '<x id="1" ctype="lb"/>', '<x id="1" ctype="x-br"/>', "<ph>&lt;br&gt;</ph>",
      "<it>&lt;BR /&gt;</it>",
      "<ph>\\n</ph>", "<ut>\\line </ut>", '<x id="1" equiv-text="&lt;br/&gt;"/>', "<ph>&lt;/p&gt;</ph>", "<ph>\n</ph>"],
 )  # fmt: skip
 @pytest.mark.parametrize("version", ["tmx", "xliff"])
 def test_a_code_that_breaks_a_line_is_a_space(tmp_path, code, version):
+    """The case `tmx-linebreak-code`."""
     path = segments(tmp_path / "a", f"Turn it off.{code}Wait.", f"Éteignez.{code}Attendez.", version)
     assert pairs(path) == [("Turn it off. Wait.", "Éteignez. Attendez.")]
 
@@ -301,27 +305,20 @@ def test_the_original_data_of_xliff_2(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("file", "unit", "target"),
+    ("file", "of_unit", "of_target"),
     [("", 'translate="no"', ""), ('translate="no"', "", ""), ("", 'approved="no"', ""), ("", "", 'state="needs-l10n"'),
      ("", "", 'state="final" state-qualifier="rejected-grammar"')],
 )  # fmt: skip
-def test_units_that_are_not_to_be_used(tmp_path, file, unit, target):
-    bodies = f"<trans-unit {unit}><source>a</source><target {target}>b</target></trans-unit>"
-    path = written(
-        tmp_path / "a.xlf",
-        f'<xliff version="1.2"><file source-language="en" target-language="fr"><body><group {file}>{bodies}</group>'
-        '<group translate="no"><trans-unit translate="yes"><source>c</source><target>d</target></trans-unit></group>'
-        "</body></file></xliff>",
-    )
+def test_units_that_are_not_to_be_used(tmp_path, file, of_unit, of_target):
+    one, other = unit("a", "b", of_unit, of_target), unit("c", "d", 'translate="yes"')
+    groups = f'<group {file}>{one}</group><group translate="no">{other}</group>'
+    path = written(tmp_path / "a.xlf", xliff(groups))
     assert pairs(path) == [("c", "d")] and reasons(path) == ["untranslated"]
 
 
 @pytest.mark.parametrize(("given", "expected"), [("en-GB", [("a", "b")]), ("fr", [("b", "a")]), ("de", [])])
 def test_the_language_that_a_file_does_not_name_is_the_other_one(tmp_path, given, expected):
-    unit = "<trans-unit><source>a</source><target>b</target></trans-unit>"
-    path = written(
-        tmp_path / "a.xlf", f'<xliff version="1.2"><file source-language="{given}"><body>{unit}</body></file></xliff>'
-    )
+    path = written(tmp_path / "a.xlf", xliff(unit("a", "b"), languages=f'source-language="{given}"'))
     assert pairs(path) == expected
     assert reasons(path) == ([] if expected else ["other language"])
 

@@ -1,14 +1,11 @@
 """The file of corrections: every line is a correction or has a number and a reason, and lines are appended whole."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 from glossa.base.errors import GlossaError
 from glossa.readers.corrections import append_line, read_corrections
-
-GIVEN = Path(__file__).parents[3] / "shared/cases/hostile/server"
 
 
 def row(correction, **more):
@@ -21,6 +18,7 @@ def line_of(*words, **more):
 
 @pytest.mark.parametrize("end", ["\u2028", "\u2029", "\x85"])
 def test_only_a_line_feed_ends_a_line(tmp_path, end):
+    """The corrections of the case `hostile/server`; the last line has no end."""
     better = f"Nous{end}le trouvons."
     (tmp_path / "c.jsonl").write_bytes(b"\xef\xbb\xbf" + line_of(better) + b"\r\n\n" + line_of("Nous le trouvons."))
     found, problems = read_corrections(tmp_path / "c.jsonl")
@@ -60,11 +58,3 @@ def test_a_line_is_appended_on_its_own(tmp_path, before):
     append_line(file, "two é")
     wanted = [part for part in (before.decode().strip(), "one", "two é") if part]
     assert file.read_text(encoding="utf-8") == "".join(f"{part}\n" for part in wanted)
-
-
-@pytest.mark.skipif(not GIVEN.is_dir(), reason="../shared/cases/hostile/server is not here")
-def test_given_files():
-    found, problems = read_corrections(GIVEN / "corr_u2028.jsonl")
-    assert [row["correction"] for row in found.values()] == ["Nous trouvons\u2028votre livre ici."] and not problems
-    found, problems = read_corrections(GIVEN / "corr_no_newline.jsonl")
-    assert [row["correction"] for row in found.values()] == ["Nous le trouvons bien."] and not problems

@@ -22,12 +22,8 @@ def zst(content):
 
 def test_endings_of_any_case_and_packing():
     assert [ending(name) for name in ("A.TSV.gz", "a.b/c.CSV.XZ", "a.gz", "a", "x.en")] == [
-        ".tsv",
-        ".csv",
-        "",
-        "",
-        ".en",
-    ]
+        ".tsv", ".csv", "", "", ".en",
+    ]  # fmt: skip
     assert is_table("A.Tab") and is_table("a.parquet") and not is_table("train.en.gz")
 
 

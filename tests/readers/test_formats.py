@@ -75,13 +75,8 @@ def workbook(path, *sheets):
 
 def test_excel(tmp_path):
     rows = [
-        ("id", "French", "English"),
-        (1, "Va", "Go"),
-        (),
-        (2, 42, date(2020, 1, 2)),
-        (3, "Seul"),
-        (4, "a", "b", "c"),
-    ]
+        ("id", "French", "English"), (1, "Va", "Go"), (), (2, 42, date(2020, 1, 2)), (3, "Seul"), (4, "a", "b", "c"),
+    ]  # fmt: skip
     path = workbook(tmp_path / "A.XLSX", rows, [])
     assert read(path) == [
         ("id\tFrench\tEnglish", "", 1, "header"),

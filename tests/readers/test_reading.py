@@ -53,16 +53,12 @@ def test_csv_quoting_and_physical_lines(tmp_path):
     with open(tmp_path / "a.csv", "ab") as file:
         file.write(b'"a"b",c\nx\nok,bien\nbad \xff,y\n"open,never closed')
     assert read(tmp_path / "a.csv") == [
-        ("en,fr", "", 1, "header"),
-        ('Yes, "go"', "Oui,\nva", 2, ""),
-        ('va"', "", 3, "continues the row above"),
-        ("Run", "Cours", 4, ""),
-        ('"a"b",c', "", 5, "not CSV: ',' expected after '\"'"),
-        ("x", "", 6, "1 column, where 2 are expected"),
-        ("ok", "bien", 7, ""),
+        ("en,fr", "", 1, "header"), ('Yes, "go"', "Oui,\nva", 2, ""), ('va"', "", 3, "continues the row above"),
+        ("Run", "Cours", 4, ""), ('"a"b",c', "", 5, "not CSV: ',' expected after '\"'"),
+        ("x", "", 6, "1 column, where 2 are expected"), ("ok", "bien", 7, ""),
         ("bad \\xff,y", "", 8, "not UTF-8: byte 0xff at column 5"),
         ('"open,never closed', "", 9, "not CSV: a quote is opened and not closed"),
-    ]
+    ]  # fmt: skip
 
 
 def test_json_lines_by_language_by_name_and_by_translation(tmp_path):
@@ -73,12 +69,8 @@ def test_json_lines_by_language_by_name_and_by_translation(tmp_path):
     ]
     lines = [json.dumps(record) for record in records]
     lines += [
-        "{broken",
-        '["a", "b"]',
-        '{"en": "Go", "de": "Los"}',
-        '{"en": 3, "fr": "trois"}',
-        '{"en": "x", "fr": null}',
-    ]
+        "{broken", '["a", "b"]', '{"en": "Go", "de": "Los"}', '{"en": 3, "fr": "trois"}', '{"en": "x", "fr": null}',
+    ]  # fmt: skip
     lines += [r'{"en": "\ud800", "fr": "y"}', ""]
     rows = read(written(tmp_path / "a.jsonl", "\n".join(lines) + "\n"))
     assert [row[:2] for row in rows[:3]] == [("Go", "Va"), ("Run", "Cours"), ("Yes", "Oui")]
@@ -132,6 +124,8 @@ def test_aligned_files_keep_empty_lines_and_refuse_different_lengths(tmp_path):
 def test_limit_reads_no_further(tmp_path):
     path = written(tmp_path / "a.tsv", "a\tb\n" * 3 + "broken\n")
     assert [row[2] for row in read(path, limit=2)] == [1, 2]
+    path = written(tmp_path / "a.csv", 'en,fr\n"a\nb",c\nd,e\nf,g\n')
+    assert [row[:3] for row in read(path, limit=2) if not row[3]] == [("a\nb", "c", 2), ("d", "e", 4)]
 
 
 @pytest.mark.parametrize(
@@ -140,12 +134,14 @@ def test_limit_reads_no_further(tmp_path):
      ("utf-32-le", "UTF-32LE"), ("utf-32-be", "UTF-32BE")],
 )  # fmt: skip
 def test_utf16_is_refused_with_the_command_that_converts_it(tmp_path, codec, name):
+    """The cases `encoding-utf16` and `encoding-utf16le-nobom`."""
     path = written(tmp_path / "a.tsv", "Go.\tVa !\n".encode(codec))
     with pytest.raises(GlossaError, match=rf"a\.tsv, line 1: wrong encoding.*iconv -f {name} -t UTF-8 a\.tsv"):
         read(path)
 
 
 def test_a_latin1_file_is_refused_but_a_few_bad_lines_are_counted(tmp_path):
+    """The case `encoding-cp1252`: of the two encodings, Windows-1252 has more characters."""
     good, bad = b"Go\tVa\n", "Go\tété\n".encode("latin-1")
     assert sum(bool(row[3]) for row in read(written(tmp_path / "a.tsv", good * 20 + bad * 9))) == 9
     assert sum(bool(row[3]) for row in read(written(tmp_path / "a.tsv", good * 990 + bad * 10))) == 10
@@ -337,8 +333,3 @@ def test_parquet_columns_that_hold_no_text_are_refused(tmp_path, column):
     pyarrow.parquet.write_table(pyarrow.table({"en": column, "fr": ["a", "b"]}), tmp_path / "a.parquet")
     with pytest.raises(GlossaError, match=r"a.parquet: column 'en' holds .*, not text.*\['fr'\]"):
         read(tmp_path / "a.parquet")
-
-
-def test_a_limit_does_not_count_the_header(tmp_path):
-    path = written(tmp_path / "a.csv", 'en,fr\n"a\nb",c\nd,e\nf,g\n')
-    assert [row[:3] for row in read(path, limit=2) if not row[3]] == [("a\nb", "c", 2), ("d", "e", 4)]

@@ -15,6 +15,9 @@ from glossa.train.data.sources import load_source
 ANKI = Path(__file__).parents[3] / "shared/data/anki/fra-eng.zip"
 
 
+NO_TAB = "no tab: 1 column, where 2 or 3 are expected"
+
+
 def files(path, **settings):
     return DataArguments(data_path=[str(path)], **settings)
 
@@ -36,13 +39,7 @@ def test_columns_of_the_raw_rows(tmp_path):
     assert dataset["train"].to_list() == [
         {"source": "Go", "target": "Va", "line": 1, "problem": "", "file": str(path)},
         {"source": "Run", "target": "Cours", "line": 2, "problem": "", "file": ""},
-        {
-            "source": "broken",
-            "target": "",
-            "line": 3,
-            "problem": "no tab: 1 column, where 2 or 3 are expected",
-            "file": str(path),
-        },
+        {"source": "broken", "target": "", "line": 3, "problem": NO_TAB, "file": str(path)},
     ]
 
 
@@ -146,6 +143,9 @@ def test_data_set_without_train_or_that_cannot_be_loaded(tmp_path, monkeypatch):
     (tmp_path / "empty").mkdir()
     with pytest.raises(GlossaError, match=r"could not be loaded.*folder of data files"):
         load_source(DataArguments(dataset=str(tmp_path / "empty")))
+    (tmp_path / "empty" / "train.parquet").write_bytes(b"not parquet")
+    with pytest.raises(GlossaError, match="could not be loaded"):
+        load_source(DataArguments(dataset=str(tmp_path / "empty")))
     with pytest.raises(GlossaError, match=r"could not be loaded: .*'no-such'.*dataset_config"):
         load_source(DataArguments(dataset=folder, dataset_config="no-such"))
 
@@ -155,12 +155,6 @@ def test_data_set_without_train_or_that_cannot_be_loaded(tmp_path, monkeypatch):
     monkeypatch.setattr(hub, "load_dataset_builder", unreachable)
     with pytest.raises(GlossaError, match=r"wmt/wmt14 .de-en. could not be loaded: Couldn't reach.*use local files"):
         load_source(DataArguments(dataset="wmt/wmt14", dataset_config="de-en"))
-
-
-def test_a_damaged_hub_file_is_a_user_error(tmp_path):
-    (tmp_path / "train.parquet").write_bytes(b"not parquet")
-    with pytest.raises(GlossaError, match="could not be loaded"):
-        load_source(DataArguments(dataset=str(tmp_path)))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Long tests of what must never fail: `make torture`, or `python -m torture [PART ...]` with `tests` on the path.
+"""Long tests of what must never fail: `make long`, or `python -m torture [PART ...]` with `tests` on the path.
 
 Each part is a module beside this one with `torture(count, seed)`. It returns its figures, and raises `AssertionError`
 with the first faults. Short runs of the parts are ordinary tests (`test_*.py`).

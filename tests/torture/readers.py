@@ -27,18 +27,8 @@ PIECES = [
     b"null", b"NaN", b'{"en": 1}', b"x" * 70_000, '"é"'.encode("latin-1"), "жé".encode("utf-16"),
 ]  # fmt: skip
 NAMES = (
-    "a.tsv",
-    "a.txt",
-    "a.csv",
-    "a.jsonl",
-    "a.json",
-    "a.parquet",
-    "a.zip",
-    "a.en",
-    "A.TSV.GZ",
-    "a.csv.xz",
-    "a.jsonl.gz",
-)
+    "a.tsv", "a.txt", "a.csv", "a.jsonl", "a.json", "a.parquet", "a.zip", "a.en", "A.TSV.GZ", "a.csv.xz", "a.jsonl.gz",
+)  # fmt: skip
 NAMED = Columns((("en", "fr"), ("source", "target")))
 SWAPPED = Columns((("en", "fr"),), swapped=True)
 REQUIRED, ONE = Columns((("en", "fr"),), required=True), Columns((("en", "en"),), required=True)
@@ -121,10 +111,8 @@ def _pairs(chance: random.Random) -> list[list[str]]:
 
 
 def _text(chance: random.Random, kind: str) -> bytes:
-    pairs, names = (
-        _pairs(chance),
-        chance.choice((["en", "fr"], ["English", "French"], ["target", "source"], ["x", "y"])),
-    )
+    pairs = _pairs(chance)
+    names = chance.choice((["en", "fr"], ["English", "French"], ["target", "source"], ["x", "y"]))
     if kind in (".jsonl", ".json"):
         records = [dict(zip(names, pair, strict=True)) for pair in pairs]
         records = [{"translation": record} for record in records] if chance.random() < 0.3 else records

@@ -31,17 +31,11 @@ def held_out(tiny_run):
 
 def test_what_teaches_nothing_is_refused_by_line_and_reason(tmp_path, tiny_run, held_out):
     file = write(
-        tmp_path / "c.jsonl",
-        correction("a b.", "b a?"),
-        correction("c d.", "c d."),
-        correction("e f.", "x"),
-        correction("g h.", "!"),
-        correction("i j.", "j i? " * 9),
-        correction("a b.", "b a?"),
-        correction(held_out, "k a?"),
-        correction("k l.", "l k?", **{"from": "en", "to": "de"}),
+        tmp_path / "c.jsonl", correction("a b.", "b a?"), correction("c d.", "c d."), correction("e f.", "x"),
+        correction("g h.", "!"), correction("i j.", "j i? " * 9), correction("a b.", "b a?"),
+        correction(held_out, "k a?"), correction("k l.", "l k?", **{"from": "en", "to": "de"}),
         correction("m n.", "n m?", **{"from": "en", "to": "fr"}),
-    )
+    )  # fmt: skip
     found = select(file, RunFolder(tiny_run), ("en", "fr"))
     assert [row["source"] for row in found.rows] == ["a b.", "m n."]
     assert [number for number, _ in found.refused] == [2, 3, 4, 5, 6, 7] and found.other == 1
@@ -167,17 +161,9 @@ def test_corrections_are_learned_and_the_new_model_is_compared(tmp_path, tiny_ru
     file = write(tmp_path / "c.jsonl", *(correction(source, "a a!") for source in sources))
     new = tmp_path / "new"
     options = [
-        "--max_new_tokens",
-        "12",
-        "--cpu_threads",
-        "1",
-        "--cpu_processes",
-        "1",
-        "--save_strategy",
-        "no",
-        "--bf16",
+        "--max_new_tokens", "12", "--cpu_threads", "1", "--cpu_processes", "1", "--save_strategy", "no", "--bf16",
         "false",
-    ]
+    ]  # fmt: skip
     options += ["--eval_strategy", "no", "--load_best_model_at_end", "false", "--trust_data", "true"]
     command.main(["--init_from", str(tiny_run), "--corrections", str(file), "--output_dir", str(new), *options])
     printed = capsys.readouterr().out

@@ -18,7 +18,6 @@ from glossa.base.run_folder import RunFolder
 from glossa.cli import distill, score, translate
 from glossa.train.hub.push import stage
 from glossa.train.plan.arguments import parse_settings
-from glossa.train.plan.start import load_start
 from glossa.train.run import train
 from glossa.translate.build import build_translator
 from glossa.translate.engines.engine import Search
@@ -26,7 +25,6 @@ from glossa.translate.loading import load_model, load_tokenizer
 from glossa.translate.translator import Translator
 
 FORKING = Path(__file__).parents[1] / "forking.py"
-CASES = Path(__file__).parents[3] / "shared" / "cases" / "hostile"
 FIRST_OF_FEED_FORWARD = ("fc1.weight", "wi.weight", "wi_0.weight", "up_proj.weight", "intermediate.weight",
                          "intermediate.dense.weight")  # fmt: skip
 
@@ -109,6 +107,7 @@ def test_label_smoothing(settings):
 
 
 def test_a_search_may_start_with_token_0_and_without_a_beginning_token(tmp_path):
+    """The case `hostile/t5-start0`."""
     folder = publish("mt5", tmp_path / "start", ["a b", "c d"] * 20, ["b a", "d c"] * 20)
     model, tokenizer = load_model(str(folder)), load_tokenizer(str(folder))
     assert (model.generation_config.bos_token_id, model.generation_config.decoder_start_token_id) == (None, 0)
@@ -116,15 +115,6 @@ def test_a_search_may_start_with_token_0_and_without_a_beginning_token(tmp_path)
     model.generation_config.update(decoder_start_token_id=None)
     with pytest.raises(GlossaError, match="neither decoder_start_token_id nor bos_token_id"):
         Translator(model, tokenizer, Search(1))
-
-
-@pytest.mark.skipif(not CASES.is_dir(), reason="this test needs ../shared/cases")
-def test_the_given_cases_of_models():
-    folder = CASES / "t5-start0"
-    assert len(Translator(load_model(str(folder)), load_tokenizer(str(folder)), Search(1)).best(["a b"])) == 1
-    given = parse_settings(["--init_from", str(CASES / "nan-model"), "--output_dir", "unused"])
-    with pytest.raises(GlossaError, match="is not a number everywhere"):
-        load_start(given)
 
 
 @pytest.mark.slow

@@ -37,26 +37,16 @@ def trainer_of(folder, output, pairs, **arguments):
     rows = [dict(tokenizer(source, text_target=target)) for source, target in pairs]
     defaults = {"report_to": "none", "disable_tqdm": True, "save_strategy": "no", "dataloader_pin_memory": False}
     return Seq2SeqTrainer(
-        model=model,
-        args=Seq2SeqTrainingArguments(output_dir=output, **(defaults | arguments)),
-        train_dataset=rows,
-        eval_dataset=rows,
-        data_collator=DataCollatorForSeq2Seq(tokenizer, model=model),
-        processing_class=tokenizer,
-    )
+        model=model, args=Seq2SeqTrainingArguments(output_dir=output, **(defaults | arguments)), train_dataset=rows,
+        eval_dataset=rows, data_collator=DataCollatorForSeq2Seq(tokenizer, model=model), processing_class=tokenizer,
+    )  # fmt: skip
 
 
 def test_transformers_trainer_fine_tunes_a_saved_folder(folder, tmp_path):
     trainer = trainer_of(
-        folder,
-        tmp_path,
-        PAIRS,
-        per_device_train_batch_size=10,
-        num_train_epochs=40,
-        learning_rate=5e-3,
-        predict_with_generate=True,
-        generation_max_length=16,
-    )
+        folder, tmp_path, PAIRS, per_device_train_batch_size=10, num_train_epochs=40, learning_rate=5e-3,
+        predict_with_generate=True, generation_max_length=16,
+    )  # fmt: skip
     before = trainer.evaluate()["eval_loss"]
     trainer.train()
     after = trainer.evaluate()["eval_loss"]
@@ -79,17 +69,9 @@ def test_accumulated_step_equals_the_step_of_the_whole_batch(folder, tmp_path):
     weights = []
     for batch, accumulation in ((4, 1), (1, 4)):
         trainer = trainer_of(
-            folder,
-            tmp_path,
-            pairs,
-            per_device_train_batch_size=batch,
-            gradient_accumulation_steps=accumulation,
-            max_steps=1,
-            learning_rate=1.0,
-            optim="sgd",
-            max_grad_norm=0.0,
-            lr_scheduler_type="constant",
-        )
+            folder, tmp_path, pairs, per_device_train_batch_size=batch, gradient_accumulation_steps=accumulation,
+            max_steps=1, learning_rate=1.0, optim="sgd", max_grad_norm=0.0, lr_scheduler_type="constant",
+        )  # fmt: skip
         trainer.train()
         weights.append(trainer.model.state_dict())
     start = AutoModelForSeq2SeqLM.from_pretrained(folder).state_dict()

@@ -20,19 +20,22 @@ WORDS = [(a, b) for a in "abcdefghij" for b in "klmnopqrst"]
 SOURCES, TARGETS = [f"{a} {b} {a}{b}" for a, b in WORDS], [f"{b}{b} {a}{a}!" for a, b in WORDS]
 
 
-def test_the_new_token_begins_as_the_mean_of_the_languages(tmp_path):
+@pytest.mark.parametrize("left", [0, 2])
+def test_the_new_token_begins_as_the_mean_of_the_languages(tmp_path, left):
+    """NLLB on the Hub has two rows of embeddings more than its tokenizer has tokens: rows that are left."""
     folder = publish("nllb", tmp_path / "nllb", SOURCES, TARGETS)
     model, tokenizer = load_model(str(folder)), load_tokenizer(str(folder))
+    known = len(tokenizer)
+    model.resize_token_embeddings(known + left)
     before = model.model.shared.weight.detach().clone()
     codes = tokenizer.convert_tokens_to_ids(["eng_Latn", "fra_Latn", "deu_Latn"])
-    known = len(tokenizer)
     add_language(tokenizer, "it")
     grow(model, tokenizer, known)
     after = model.get_input_embeddings().weight
-    assert len(after) == len(before) + 1 and after[:-1].equal(before)
-    torch.testing.assert_close(after[-1], before[codes].mean(0))
-    assert model.get_output_embeddings().weight is after and model.config.vocab_size == len(tokenizer)
-    assert tokenizer.into("it").prompt(2) == [2, len(before)]
+    assert len(after) == known + max(left, 1) and after[:known].equal(before[:known])
+    torch.testing.assert_close(after[known], before[codes].mean(0))
+    assert model.get_output_embeddings().weight is after and model.config.vocab_size == len(after)
+    assert tokenizer.into("it").prompt(2) == [2, known]
 
 
 @pytest.mark.parametrize("family", ["m2m100", "mbart-50", "opus-mt"])
@@ -117,17 +120,3 @@ def test_a_vocabulary_in_other_files_takes_no_pieces(tmp_path):
     folder = publish("opus-mt", tmp_path / "model", SOURCES, TARGETS)
     with pytest.raises(GlossaError, match="add_vocabulary is 5, but a MarianTokenizer takes no further pieces"):
         add_pieces(load_tokenizer(str(folder)), TARGETS, 5)
-
-
-def test_a_row_that_was_left_gets_the_mean_too(tmp_path):
-    """As NLLB on the Hub, whose embeddings have two rows more than its tokenizer has tokens."""
-    folder = publish("nllb", tmp_path / "nllb", SOURCES, TARGETS)
-    model, tokenizer = load_model(str(folder)), load_tokenizer(str(folder))
-    known = len(tokenizer)
-    model.resize_token_embeddings(known + 2)
-    codes = tokenizer.convert_tokens_to_ids(["eng_Latn", "fra_Latn", "deu_Latn"])
-    add_language(tokenizer, "it")
-    grow(model, tokenizer, known)
-    weight = model.get_input_embeddings().weight
-    assert len(weight) == known + 2
-    torch.testing.assert_close(weight[known], weight[codes].mean(0))

@@ -6,6 +6,7 @@ from functools import partial
 
 import pytest
 import yaml
+from small_corpus import here
 from small_models import QUIET, UNSCORED
 
 from glossa.base.run_folder import RunFolder
@@ -27,10 +28,6 @@ from glossa.translate.loading import load_tokenizer
 
 MIX = [{"weight": 2, "tag": "<x> "}, {"name": "other", "weight": 0.5}]
 LANGUAGES = [{"target_language": "fr"}, {"target_language": "de"}]
-
-
-def here(load, items):
-    yield from map(load(), items)
 
 
 @pytest.fixture

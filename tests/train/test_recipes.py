@@ -34,12 +34,7 @@ PARAMETERS = {
     "anki-en-fr": transformer(8000 * 256, 4, 3 * 256 * 256, 3 * 256 * 704, 256, True),
     # The same with a bias on each of the seven matrices, and three embedding matrices.
     "anki-en-fr-modern": transformer(
-        3 * 8000 * 128,
-        4,
-        3 * 128 * 128 + 128 + 64 + 64 + 128,
-        3 * 128 * 512 + 512 + 512 + 128,
-        128,
-        True,
+        3 * 8000 * 128, 4, 3 * 128 * 128 + 128 + 64 + 64 + 128, 3 * 128 * 512 + 512 + 512 + 128, 128, True
     ),
     "anki-fr-en-words": transformer(3 * 10000 * 256, 4, 4 * 256 * 256 + 3 * 256, plain(256, 1024), 2 * 256, False),
     "books-en-it-base": transformer(3 * 30000 * 512, 6, 4 * 512 * 512 + 4 * 512, plain(512, 2048), 2 * 512, True),

@@ -14,16 +14,13 @@ import yaml
 from datasets import Dataset, load_dataset
 from small_models import QUIET, same_weights, weights
 from torch.nn.modules.module import _IncompatibleKeys
-from transformers import AutoConfig, AutoTokenizer, DataCollatorForSeq2Seq
+from transformers import AutoConfig, AutoTokenizer
 from transformers.trainer_utils import EvalLoopOutput
 from workers import together
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration
 from glossa.base.errors import GlossaError
 from glossa.base.run_folder import RunFolder
-from glossa.train.building import build_tokenizer
-from glossa.train.data.cleaning.splitting import normalize_side
-from glossa.train.data.pairs import prepare_pairs
 from glossa.train.evaluation.samples import choose_samples
 from glossa.train.hub.push import check, stage
 from glossa.train.monitoring import Speedometer
@@ -60,20 +57,6 @@ def test_metrics_are_measured(tiny_run):
     assert any("eval_token_accuracy" in entry for entry in history)
 
 
-def test_splits_share_no_source_or_target(tiny_run, tiny_pairs):
-    held_out = {
-        split: load_dataset("json", data_files=str(tiny_run / "held_out" / f"{split}.jsonl"), split="train")
-        for split in ("validation", "test")
-    }
-    rest = {tuple(line.split("\t")) for line in tiny_pairs.read_text().splitlines()}
-    for rows in held_out.values():
-        rest -= set(zip(rows["source"], rows["target"], strict=True))
-    parts = [rest, *(list(zip(r["source"], r["target"], strict=True)) for r in held_out.values())]
-    for side in (0, 1):
-        keys = [{normalize_side(pair[side]) for pair in part} for part in parts]
-        assert not keys[0] & keys[1] and not keys[0] & keys[2] and not keys[1] & keys[2]
-
-
 def test_evaluation_loss_is_the_mean_over_tokens(tiny_run):
     """Recomputed pair by pair, without batches, padding or the Trainer."""
     history = json.loads((tiny_run / "history.json").read_text())
@@ -96,42 +79,6 @@ def test_evaluation_loss_is_the_mean_over_tokens(tiny_run):
         tokens += len(labels)
     assert logged["eval_loss"] == pytest.approx(total / tokens, rel=1e-4)
     assert logged["eval_token_accuracy"] == pytest.approx(right / tokens)
-
-
-def test_run_resumes_from_its_last_complete_checkpoint(tmp_path, tiny_train):
-    changes = QUIET | {"save_steps": 3}
-    run = tiny_train(tmp_path / "run", max_steps=6, **changes)
-    (run / "checkpoint-5").mkdir()  # incomplete: it has no state
-    (run / "checkpoint-6" / "trainer_state.json").unlink()
-    tiny_train(run, max_steps=8, resume_from_checkpoint="true", **changes)
-    history = json.loads((run / "history.json").read_text())
-    assert [entry["step"] for entry in history if "loss" in entry] == [3, 6]
-    assert json.loads((run / "metrics.json").read_text())["steps"] == 8
-
-
-def test_gradient_accumulation_weights_by_tokens(tmp_path, tiny_settings):
-    """Accumulating two batches with different token counts gives the gradient of one batch with both."""
-    settings = parse_settings(tiny_settings(tmp_path / "run", gradient_accumulation_steps=2, **QUIET))
-    tokenizer = build_tokenizer(settings, prepare_pairs(settings.data)[0])
-    torch.manual_seed(0)
-    model = GlossaForConditionalGeneration(
-        GlossaConfig(vocab_size=len(tokenizer), d_model=16, encoder_layers=1, decoder_layers=1, dropout=0.0)
-    )
-    collate = DataCollatorForSeq2Seq(tokenizer, model)
-    rows = [{"input_ids": [5, 6, 1], "labels": [7, 1]}, {"input_ids": [8, 1], "labels": [9, 10, 11, 12, 13, 1]}]
-    trainer = GlossaTrainer(
-        model=model, args=settings.training.for_trainer(), processing_class=tokenizer, data_collator=collate
-    )
-
-    batches, items = trainer.get_batch_samples(iter([collate([row]) for row in rows]), 2, torch.device("cpu"))
-    trainer.current_gradient_accumulation_steps = 2
-    for batch in batches:
-        trainer.training_step(model, batch, items)
-    accumulated = {name: p.grad.clone() for name, p in model.named_parameters()}
-    model.zero_grad()
-    model.train()(**collate(rows)).loss.backward()
-    for name, parameter in model.named_parameters():
-        torch.testing.assert_close(accumulated[name], parameter.grad, rtol=1e-4, atol=1e-6)
 
 
 def test_every_step_of_an_epoch_has_all_batches(tmp_path, tiny_settings):

@@ -97,12 +97,8 @@ def test_the_card_has_a_row_for_each_file(run, tiny_run):
 
 def test_a_run_from_before_the_names_of_files_resumes(tmp_path, tiny_settings, files):
     """Its fingerprints are those of the texts, which the names do not change."""
-    given = [
-        *tiny_settings(tmp_path / "run", save_steps=2, eval_steps=2, trust_data=True),
-        "--test_path",
-        *files,
-        "--max_steps",
-    ]
+    given = tiny_settings(tmp_path / "run", save_steps=2, eval_steps=2, trust_data=True)
+    given += ["--test_path", *files, "--max_steps"]
     run = train(parse_settings([*given, "2"]))
     saved = RunFolder(run).data_report["fingerprints"]["test"]
     renamed = [str(tmp_path / name) for name in ("c.tsv", "d.tsv")]

@@ -73,15 +73,10 @@ def test_alignment_by_hand():
     )
     # Word 0: source word 0 has (0.5 + 0.3) / 2 = 0.4, source word 1 (0.4 + 0.7) / 2 = 0.55. Word 1: 0.9 against 0.1.
     maps = AttentionMaps(
-        source=["a", "b", "c", "</s>"],
-        target=["x", "y", "z", "</s>"],
-        target_inputs=["<s>", "x", "y", "z"],
-        source_words=[0, 1, 1, None],
-        target_words=[0, 0, 1, None],
-        encoder=torch.empty(0),
-        decoder=torch.empty(0),
+        source=["a", "b", "c", "</s>"], target=["x", "y", "z", "</s>"], target_inputs=["<s>", "x", "y", "z"],
+        source_words=[0, 1, 1, None], target_words=[0, 0, 1, None], encoder=torch.empty(0), decoder=torch.empty(0),
         cross=torch.stack([first, first.flip(-1)]),
-    )
+    )  # fmt: skip
     assert align_words(maps) == "1-0 0-1"
     assert align_words(replace(maps, cross=maps.cross[1:])) == "1-0 1-1"  # a model of one layer
 

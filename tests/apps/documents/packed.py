@@ -1,5 +1,6 @@
 """Small Word, OpenDocument and EPUB files for tests."""
 
+import io
 import zipfile
 
 WORD = (
@@ -39,17 +40,20 @@ MEMBERS = {
 }
 
 
+def pack(path, members):
+    """Write a packed file; returns its path."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for member, text in members.items():
+            archive.writestr(member, text, zipfile.ZIP_STORED if member == "mimetype" else None)
+    return path
+
+
 def write_packed(folder):
     """Write the files into a folder; returns their paths."""
-    paths = []
-    for name, members in MEMBERS.items():
-        with zipfile.ZipFile(folder / name, "w", zipfile.ZIP_DEFLATED) as archive:
-            for member, text in members.items():
-                archive.writestr(member, text, zipfile.ZIP_STORED if member == "mimetype" else None)
-        paths.append(folder / name)
-    return paths
+    return [pack(folder / name, members) for name, members in MEMBERS.items()]
 
 
-def members(path_or_stream):
-    with zipfile.ZipFile(path_or_stream) as archive:
+def members(packed):
+    """The members of a packed file, from its path or content."""
+    with zipfile.ZipFile(io.BytesIO(packed) if isinstance(packed, bytes) else packed) as archive:
         return {name: archive.read(name).decode() for name in archive.namelist()}

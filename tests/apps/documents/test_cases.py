@@ -1,232 +1,269 @@
-"""The given cases of documents, and each kind of them in other formats."""
+"""Cases of documents that once went wrong, each by its name, and each kind of them in other formats."""
 
-import io
 import json
-import subprocess
+import re
 import xml.etree.ElementTree as ElementTree
-import zipfile
-from pathlib import Path
-from shutil import which
 
 import pytest
 import yaml
-from translating import KNOWN, Function, Given, translated
+from apps.documents.packed import members, pack
+from translating import KNOWN, Function, Given, shouted, translated
 
-from glossa.apps.documents.formats.opening import Languages, open_document
 from glossa.apps.documents.job import DocumentJob
 from glossa.base.errors import GlossaError
 
-CASES = Path(__file__).parents[4] / "shared" / "cases" / "files"
-given = pytest.mark.skipif(not CASES.is_dir(), reason="../shared/cases is not here")
 NS = {"x": "urn:oasis:names:tc:xliff:document:1.2"}
-
-
-def shouted(path, function=str.upper, languages=KNOWN):
-    return translated(path, function, languages=languages).decode()
-
-
-def shouted_text(folder, name, text, function=str.upper, languages=KNOWN):
-    (folder / name).write_text(text, encoding="utf-8")
-    return shouted(folder / name, function, languages)
 
 
 def targets(xliff):
     return ["".join(unit.itertext()) for unit in ElementTree.fromstring(xliff).iterfind(".//x:target", NS)]
 
 
-def member(content, name):
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        return archive.read(name).decode()
+def units(*sources, target=""):
+    body = "".join(f'<trans-unit id="{n}"><source>{source}</source></trans-unit>' for n, source in enumerate(sources))
+    return f'<xliff xmlns="{NS["x"]}" version="1.2"><file source-language="en"{target}>\n{body}</file></xliff>'
 
 
-class TestGiven:
-    @given
-    def test_content_controls_of_word(self):
-        """The case `docx-content-control`."""
-        found = member(translated(CASES / "docx-content-control" / "form.docx", str.upper), "word/document.xml")
-        for text in ("A DOG RUNS.", "A MAN SLEEPS.", "A BOY EATS.", "A CAT EATS.", "A GIRL RUNS.", "THE START "):
-            assert f">{text}</w:t>" in found, text
-        assert '<w:sdtPr><w:alias w:val="x"/></w:sdtPr><w:sdtContent><w:r>' in found
+# The name of a file and its text; what is between « and » is translated, and nothing else.
+TEXTS = {
+    "markdown-blocks": ("a.md", """\
+> [!CAUTION]
+> «The bus is late.»
 
-    @given
-    def test_chapters_of_a_book_have_any_name(self):
-        """The case `epub-xml-content`; languages are set as in `html-lang`, and escaped HTML has tags."""
-        book = translated(CASES / "epub-xml-content" / "book.epub", str.upper)
-        texts = [member(book, f"OEBPS/{name}") for name in ("c1.xml", "C2.XHTML", "c3.xhtml")]
-        for text, chapter in zip(("A MAN SLEEPS.", "A DOG RUNS.", "A BOY EATS."), texts, strict=True):
-            assert f"<p>{text}</p>" in chapter and 'xml:lang="fr" lang="fr"' in chapter
-        about = member(book, "OEBPS/content.opf")
-        assert "<dc:language>fr</dc:language>" in about and 'xml:lang="fr"' in about and "A. Writer" in about
-        assert "&lt;p&gt;A MAN &lt;b&gt;SLEEPS&lt;/b&gt;.&lt;/p&gt;" in about
+«She waits.»[^1]
 
-    @given
-    def test_the_language_of_a_page(self):
-        """The case `html-lang`."""
-        assert shouted(CASES / "html-lang" / "a.html").startswith('<html lang="fr"><body><p>THE BOY SLEEPS.')
+[^1]: «The bus is late.»
 
-    @given
-    def test_the_number_of_a_plural_form_stays(self):
-        """The case `icu-number-sign`, with an engine that loses what it does not know."""
-        path = CASES / "icu-number-sign" / "messages.json"
-        found = json.loads(shouted(path, lambda text: text.replace("#", "").replace("{n}", "").upper()))
-        assert found["start"] == "{n, plural, one {# MAN SLEEPS.} other {# MEN SLEEP.}}"
-        assert all(each.count("#") == 2 or each.count("{n}") == 2 for each in found.values())
+!!! tip "«The bus is late.»"
+    «She waits.»
 
-    @given
-    def test_messages_in_units(self):
-        """The case `icu-xliff`."""
-        found = targets(shouted(CASES / "icu-xliff" / "messages.xlf"))
-        assert found[1:3] == [
-            "{n, plural, one {A MAN SLEEPS.} other {A DOG RUNS.}}", "{x,plural,=1{A MAN SLEEPS}other{A DOG RUNS}}"
-        ]  # fmt: skip
-        assert '{<x id="INTERPOLATION" equiv-text="{{n}}"/> MEN SLEEP.}' in shouted(
-            CASES / "icu-xliff" / "messages.xlf"
-        )
+:::info
+«She waits.»
+:::
 
-    @given
-    def test_notebooks(self):
-        """The case `ipynb-advice`."""
-        found = json.loads(shouted(CASES / "ipynb-advice" / "a.ipynb"))
-        assert found["cells"][0] == {"cell_type": "markdown", "metadata": {}, "source": ["THE BOY SLEEPS.\n"]}
+«Word»
+: «The bus is late.»
 
-    @given
-    def test_blocks_end_a_text_in_strings(self):
-        """The case `json-block-tags`."""
-        asked = []
-        found = shouted(CASES / "json-block-tags" / "strings.json", lambda text: asked.append(text) or text.upper())
-        assert json.loads(found) == {
-            "p": "<p>A MAN SLEEPS.</p><p>A DOG RUNS.</p>",
-            "br": "A MAN SLEEPS.<br>A DOG RUNS.<br/>A BOY EATS.",
-            "ul": "<ul><li>A MAN SLEEPS</li><li>A DOG RUNS</li></ul>",
-            "spaced": "<p>A MAN SLEEPS.</p> <p>A DOG RUNS.</p>",
-        }
-        assert "A man sleeps" in asked and "A dog runs" in asked
+{{< image src="b.png" >}}
+"""),
+    "md-alerts": ("a.md", """\
+> [!IMPORTANT]
+> «Our cat sits on a chair.»
 
-    @given
-    @pytest.mark.parametrize("name", ["a.po", "a.xlf"])
-    def test_a_file_of_another_language_is_refused(self, name):
-        """The case `language-of-file`."""
-        with pytest.raises(GlossaError, match=r"says that its translations are in (German|Spanish)"):
-            shouted(CASES / "language-of-file" / name)
+> [!CAUTION]
+> «A train leaves.»
+> «A child waits.»
 
-    @given
-    def test_lines_of_other_markdown(self):
-        """The case `markdown-blocks`."""
-        path = CASES / "markdown-blocks" / "a.md"
-        expected = path.read_text()
-        for text in ("The boy sleeps.", "The girl eats.", "Term"):
-            expected = expected.replace(text, text.upper())
-        assert shouted(path) == expected
+> [!NOTE] «Its name»
+> «Our cat sits.»
+"""),
+    "md-directives": ("a.md", """\
+:::warning
+«Our cat sits on a chair.»
+:::
 
-    @given
-    def test_alerts(self):
-        """The case `md-alerts`."""
-        path = CASES / "md-alerts" / "page.md"
-        expected = path.read_text()
-        for text in ("A man sleeps in the street.", "A dog runs.", "A boy eats.", "A title", "A man sleeps."):
-            expected = expected.replace(text, text.upper())
-        assert shouted(path) == expected
+:::info «Its name»
+«A train leaves.»
+:::
 
-    @given
-    def test_directives(self):
-        """The case `md-directives`."""
-        path = CASES / "md-directives" / "page.md"
-        expected = path.read_text()
-        for text in ("A man sleeps in the street.", "A title", "A dog runs.", "A boy eats in the street.", "A dog",
-                     "A DOG runs in the street.", "# The street", "[A man]", " sleeps."):  # fmt: skip
-            expected = expected.replace(text, text.upper())
-        assert shouted(path) == expected
+!!! danger "«Its name»"
+    «A child waits on a chair.»
 
-    @given
-    def test_two_prices_are_no_formula(self):
-        """The case `md-dollar`."""
-        path = CASES / "md-dollar" / "page.md"
-        assert shouted(path) == path.read_text().upper().replace("$X$", "$x$").replace("$A+B$", "$a+b$")
+«A train»
+: «A train leaves the town.»
 
-    @given
-    def test_labels_end_as_their_source(self):
-        """The case `message-edges`, with an engine that makes sentences."""
-        found = shouted(CASES / "message-edges" / "a.po", lambda text: text.rstrip(".:").upper() + ".")
-        for text in ("OPEN THE HOUSE...", "&OPEN THE HOUSE", "_OPEN THE HOUSE", "THE HOUSE", "THE BOY\u00a0:"):
-            assert f'msgstr "{text}"' in found, text
+«# The town »{#town}
 
-    @given
-    def test_invisible_characters_change_nothing(self):
-        """The case `nbsp-and-invisible`."""
-        folder, asked = CASES / "nbsp-and-invisible", []
-        shouted(folder / "page.html", lambda text: asked.append(text) or text)
-        assert set(asked) == {"A man sleeps in the street."}
-        (one, two) = (folder / "lines.txt").read_text().splitlines()
-        engine = Function(str.upper)
-        assert Given(engine).best([one, two]) == ["WE DO NOT FIND YOUR BOOK."] * 2
-        assert set(engine.asked) == {"We do not find your book."}
+«[Our cat]»(https://example.com){:rel="nofollow"}« sits.»
 
-    @given
-    def test_every_message_of_a_catalog_is_a_text(self):
-        """The case `po-mnemonics`."""
-        found = shouted(CASES / "po-mnemonics" / "app.po")
-        for text in ("_OPEN", "SA_VE", "_OPEN THE BOOK", "YES/NO", "A CAT EATS."):
-            assert f'msgstr "{text}"' in found, text
+import Image from '@theme/Image';
+"""),
+    "md-dollar": ("a.md", """\
+«A ticket costs $7 and a coffee costs $2 here.»
 
-    @given
-    def test_the_header_of_a_template(self, tmp_path):
-        """The case `pot-header`."""
-        path = CASES / "pot-header" / "a.pot"
-        found = shouted(path, languages=Languages("en", "pl"))
-        assert '"Language: pl\\n"' in found and "charset=UTF-8" in found and "fuzzy" not in found
-        assert '"Plural-Forms: nplurals=3; plural=' in found and 'msgstr[2] "%d BOYS"' in found
-        assert 'msgstr[0] "%d BOY"' in found
-        assert "msgstr[1]" not in shouted(path, languages=Languages("en", "ja"))
-        if which("msgfmt"):
-            for language in ("pl", "fr", "ja", "ar"):
-                (tmp_path / "a.po").write_text(shouted(path, languages=Languages("en", language)), encoding="utf-8")
-                checked = ["msgfmt", "--check-format", "--check-header", "-o", "/dev/null", tmp_path / "a.po"]
-                result = subprocess.run(checked, capture_output=True, text=True)
-                assert result.returncode == 0, result.stderr
+«She has $1 and he has $6.»
 
-    @given
-    def test_readings_are_left_out(self):
-        """The case `ruby-html`."""
-        asked = []
-        found = shouted(CASES / "ruby-html" / "page.html", lambda text: asked.append(text) or text.upper())
-        assert set(asked) == {"I read the good book in the street."}
-        assert "<ruby>GOOD<rt>bon</rt></ruby> <ruby>BOOK<rt>livre</rt></ruby>" in found
+«A seat is $4 to $9 for a child and a cat.»
 
-    @given
-    @pytest.mark.parametrize("name", ["srt-blank-line-in-cue", "srt-no-blank-lines"])
-    def test_blank_lines_of_subtitles(self, name):
-        path = CASES / name / "film.srt"
-        assert shouted(path) == path.read_text().upper()
+«It is $8, not less.»
 
-    @given
-    def test_sections_and_escaped_html_in_units(self):
-        """The case `xliff-cdata-html`."""
-        found = shouted(CASES / "xliff-cdata-html" / "file.xlf")
-        assert targets(found) == [
-            "A <b>MAN</b> SLEEPS IN THE STREET.", "<p>A MAN SLEEPS.</p><p>A DOG RUNS.</p>", "TOM & MARY SLEEP.",
-            "<b>A MAN</b> SLEEPS.<br/>A DOG RUNS.", "<p>A MAN SLEEPS.</p><p>A DOG RUNS.</p>",
-        ]  # fmt: skip
-        assert found.count("<![CDATA[") == 6
+«The rate »$y$« is low and »$c+d$« also.»
+"""),
+    "srt-blank-line-in-cue": ("a.srt", """\
+1
+00:00:02,000 --> 00:00:03,000
+«A train leaves.»
 
-    @given
-    def test_anchors_and_tags_stay(self):
-        """The case `yaml-anchor`."""
-        found = shouted(CASES / "yaml-anchor" / "en.yml")
-        assert yaml.safe_load(found)["en"] == {
-            "base": "A DOG RUNS.", "again": "A DOG RUNS.", "quoted": "A MAN SLEEPS.", "again2": "A MAN SLEEPS.",
-            "tagged": "A BOY EATS.",
-        }  # fmt: skip
-        assert "base: &base A DOG RUNS." in found and "again: *base" in found
+«Our cat sits.»
+
+2
+00:00:04,000 --> 00:00:05,000
+«A child waits.»
+"""),
+    "srt-no-blank-lines": ("a.srt", """\
+1
+00:00:02,000 --> 00:00:03,000
+«A train leaves.»
+2
+00:00:04,000 --> 00:00:05,000
+«Our cat sits.»
+3
+00:00:06,000 --> 00:00:07,000
+«A child waits.»
+"""),
+    "json-block-tags": ("a.json", """{
+  "p": "<p>«Our cat sits.»</p><p>«A train leaves.»</p>",
+  "br": "«Our cat sits.»<br>«A train leaves.»<br/>«A child waits.»",
+  "ul": "<ul><li>«Our cat sits»</li><li>«A train leaves»</li></ul>",
+  "spaced": "<p>«Our cat sits.»</p> <p>«A train leaves.»</p>"
+}
+"""),
+    "yaml-anchor": ("a.yml", """\
+en:
+  first: &first «A train leaves.»
+  same: *first
+  quoted: &q "«Our cat sits.»"
+  again: *q
+  tagged: !!str «A child waits.»
+"""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", TEXTS)
+def test_what_is_a_text(tmp_path, case):
+    name, marked = TEXTS[case]
+    asked, source = [], re.sub("[«»]", "", marked)
+    found = shouted(tmp_path, name, source, lambda text: asked.append(text) or text.upper())
+    assert found == re.sub("«(.*?)»", lambda match: match[1].upper(), marked)
+    if case == "json-block-tags":
+        assert {*asked} == {*re.findall("«(.*?)»", marked)}
+    if case == "yaml-anchor":
+        assert yaml.safe_load(found)["en"]["same"] == "A TRAIN LEAVES."
+
+
+def test_content_controls_of_word(tmp_path):
+    """The case `docx-content-control`: wrappers of runs in a paragraph."""
+    run = '<w:r><w:t xml:space="preserve">{}</w:t></w:r>'
+    wrapped = {
+        "Our cat sits.": '<w:sdt><w:sdtPr><w:alias w:val="x"/></w:sdtPr><w:sdtContent>{}</w:sdtContent></w:sdt>',
+        "A child waits.": '<w:customXml w:element="x">{}</w:customXml>',
+        "A bus stops.": '<w:bdo w:val="ltr">{}</w:bdo>',
+        "A train leaves.": '<w:fldSimple w:instr=" REF x ">{}</w:fldSimple>',
+    }
+    body = "".join(f"<w:p>{outer.format(run.format(text))}</w:p>" for text, outer in wrapped.items())
+    inside = f"<w:sdt><w:sdtPr/><w:sdtContent>{run.format('the cat')}</w:sdtContent></w:sdt>"
+    body += f"<w:p>{run.format('Here ')}{inside}{run.format(' sits.')}</w:p>"
+    path = pack(tmp_path / "a.docx", {"word/document.xml": f'<w:document xmlns:w="w">{body}</w:document>'})
+    asked = []
+    found = members(translated(path, lambda text: asked.append(text) or text.upper()))["word/document.xml"]
+    assert {*asked} == {*wrapped, "Here the cat sits."}
+    for text, outer in wrapped.items():
+        assert outer.format(run.format(text.upper())) in found, text
+
+
+def test_chapters_of_a_book_have_any_name(tmp_path):
+    """The case `epub-xml-content`; languages are set as in `html-lang`, and escaped HTML has tags."""
+    kind = 'media-type="application/xhtml+xml"'
+    texts = {"1.xml": "Our cat sits.", "TWO.XHTML": "A train leaves.", "3.xhtml": "A child waits."}
+    items = "".join(f'<item id="i{name[0]}" href="{name}" {kind}/>' for name in texts)
+    about = "<dc:title>Our cat</dc:title><dc:language>en</dc:language><dc:creator>A. Person</dc:creator>"
+    about += "<dc:description>&lt;p&gt;Our &lt;b&gt;cat&lt;/b&gt;.&lt;/p&gt;</dc:description>"
+    package = (
+        f'<package xmlns:dc="dc" xml:lang="en"><metadata>{about}</metadata><manifest>{items}</manifest></package>'
+    )
+    book = {"OPS/a.opf": package} | {
+        f"OPS/{name}": f'<html xml:lang="en" lang="en"><body><p>{text}</p></body></html>'
+        for name, text in texts.items()
+    }
+    found = members(translated(pack(tmp_path / "a.epub", book), str.upper))
+    for name, text in texts.items():
+        assert f"<p>{text.upper()}</p>" in found[f"OPS/{name}"] and 'xml:lang="fr" lang="fr"' in found[f"OPS/{name}"]
+    about = found["OPS/a.opf"]
+    assert "<dc:language>fr</dc:language>" in about and 'xml:lang="fr"' in about and "A. Person" in about
+    assert "&lt;p&gt;OUR &lt;b&gt;CAT&lt;/b&gt;.&lt;/p&gt;" in about
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "{n, plural, one {We see # cat.} other {We see # cats.}}",
+        "{n, plural, one {The cat is #.} other {The cats are #.}}",
+        "{n, plural, one {# cat sits.} other {# cats sit.}}",
+        "{n, plural, one {We see {n} cat.} other {We see {n} cats.}}",
+    ],
+)
+def test_the_number_of_a_plural_form_stays(tmp_path, message):
+    """The case `icu-number-sign`, with an engine that loses what it does not know."""
+    mark = "#" if "#" in message else "{n}"
+    found = shouted(tmp_path, "a.json", json.dumps({"a": message}), lambda text: re.sub(r"#|\{n\}", "", text).upper())
+    assert found.count(mark) == 2 and "CATS" in found and json.loads(found)["a"].startswith("{n, plural, one {")
+    if message.count("{#"):
+        assert json.loads(found)["a"] == "{n, plural, one {# CAT SITS.} other {# CATS SIT.}}"
+
+
+def test_messages_in_units(tmp_path):
+    """The case `icu-xliff`."""
+    code = '<x id="INTERPOLATION" equiv-text="{{n}}"/>'
+    found = shouted(tmp_path, "a.xlf", units(
+        f"{{VAR_PLURAL, plural, =0 {{Our cat sits.}} other {{{code} cats sit.}}}}",
+        "{n, plural, one {Our cat sits.} other {A bus stops.}}", "{x,plural,=1{Our cat sits}other{A bus stops}}",
+    ))  # fmt: skip
+    assert targets(found)[1:] == [
+        "{n, plural, one {OUR CAT SITS.} other {A BUS STOPS.}}", "{x,plural,=1{OUR CAT SITS}other{A BUS STOPS}}"
+    ]  # fmt: skip
+    assert f"{{{code} CATS SIT.}}" in found
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.po", 'msgid ""\nmsgstr "Language: de\\n"\n\nmsgid "Our cat sits."\nmsgstr ""\n'),
+        ("a.xlf", units("Our cat sits.", target=' target-language="es"').replace('"en"', '"de"')),
+    ],
+)
+def test_a_file_of_another_language_is_refused(tmp_path, name, text):
+    """The case `language-of-file`."""
+    with pytest.raises(GlossaError, match=r"says that its translations are in (German|Spanish)"):
+        shouted(tmp_path, name, text)
+
+
+def test_invisible_characters_change_nothing(tmp_path):
+    """The case `nbsp-and-invisible`."""
+    text, asked = "Our cat sits on a chair.", []
+    others = (
+        "Our cat&nbsp;sits on&nbsp;a chair.", "Our cat sits on a ch&shy;air.", "Our cat sits&#8239;on a chair.",
+        "Our cat&#8203; sits on&#8203; a chair.", "&#8206;Our cat sits on a chair.&#8207;",
+    )  # fmt: skip
+    page = "".join(f"<p>{each}</p>\n" for each in (text, *others))
+    shouted(tmp_path, "a.html", page, lambda text: asked.append(text) or text)
+    assert set(asked) == {text}
+    engine = Function(str.upper)
+    assert Given(engine).best([text, text.replace(" on ", "\u00a0on ")]) == [text.upper()] * 2
+    assert set(engine.asked) == {text}
+
+
+@pytest.mark.parametrize("name", ["a.html", "a.epub/a.xhtml"])
+def test_readings_are_left_out(tmp_path, name):
+    """The case `ruby-html`, in a page and in a book."""
+    ruby = "<ruby>{}<rp>(</rp><rt>gut</rt></ruby> <ruby>{}<rt>Buch</rt></ruby>"
+    page = f"<html><body><p>We open the {ruby.format('good', 'book')} here.</p></body></html>"
+    asked = []
+    file, _, member = name.partition("/")
+    if member:
+        pack(tmp_path / file, {member: page})
+    else:
+        (tmp_path / file).write_text(page)
+    found = translated(tmp_path / file, lambda text: asked.append(text) or text.upper())
+    assert set(asked) == {"We open the good book here."}
+    assert ruby.format("GOOD", "BOOK") in (members(found)[member] if member else found.decode())
 
 
 BLOCKS = "<p>A man sleeps</p><p>A dog runs</p>"
-ESCAPED = BLOCKS.replace("<", "&lt;").replace(">", "&gt;")
 FORMS = "{n, plural, one {# man sleeps} other {# men sleep}}"
 
 
-def unit(source):
-    body = f'<trans-unit id="1"><source>{source}</source></trans-unit>'
-    return f'<xliff version="1.2"><file><body>{body}</body></file></xliff>'
+def escaped(html):
+    return html.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 @pytest.mark.parametrize(
@@ -241,16 +278,16 @@ class TestKinds:
 
     def test_blocks(self, tmp_path, name, written):
         asked = []
-        found = shouted_text(tmp_path, name, written.format(BLOCKS), lambda text: asked.append(text) or text.upper())
+        found = shouted(tmp_path, name, written.format(BLOCKS), lambda text: asked.append(text) or text.upper())
         assert sorted(asked) == ["A dog runs", "A man sleeps"] and "<p>A MAN SLEEPS</p><p>A DOG RUNS</p>" in found
 
     def test_messages(self, tmp_path, name, written):
-        found = shouted_text(tmp_path, name, written.format(FORMS), lambda text: text.replace("#", "").upper())
+        found = shouted(tmp_path, name, written.format(FORMS), lambda text: text.replace("#", "").upper())
         assert "{n, plural, one {# MAN SLEEPS} other {# MEN SLEEP}}" in found
 
     def test_labels(self, tmp_path, name, written):
         for source, expected in (("The house", "THE HOUSE"), ("Wait...", "WAIT..."), ("Who?", "WHO\u202f?")):
-            found = shouted_text(tmp_path, name, written.format(source), lambda text: text.rstrip(".?").upper() + ".")
+            found = shouted(tmp_path, name, written.format(source), lambda text: text.rstrip(".?").upper() + ".")
             assert (
                 expected in found.encode("latin-1", "backslashreplace").decode("unicode_escape") or expected in found
             )
@@ -259,22 +296,29 @@ class TestKinds:
     def test_invisible_characters(self, tmp_path, name, written):
         asked = []
         text = "A\u00a0man sle\u00adeps in\u200b the street"
-        shouted_text(tmp_path, name, written.format(text), lambda text: asked.append(text) or text)
+        shouted(tmp_path, name, written.format(text), lambda text: asked.append(text) or text)
         assert asked == ["A man sleeps in the street"]
 
 
-def test_blocks_messages_and_sections_in_units(tmp_path):
-    for source, expected in (
-        (ESCAPED, "<p>A MAN SLEEPS</p><p>A DOG RUNS</p>"),
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (escaped(BLOCKS), "<p>A MAN SLEEPS</p><p>A DOG RUNS</p>"),
         (f"<![CDATA[{BLOCKS}]]>", "<p>A MAN SLEEPS</p><p>A DOG RUNS</p>"),
+        ("<![CDATA[Our <b>cat</b> sits.]]>", "OUR <b>CAT</b> SITS."),
+        ("<![CDATA[Ann & Tom sit.]]>", "ANN & TOM SIT."),
+        (escaped("<b>Our cat</b> sits.<br/>A bus stops."), "<b>OUR CAT</b> SITS.<br/>A BUS STOPS."),
         (FORMS, "{n, plural, one {# MAN SLEEPS} other {# MEN SLEEP}}"),
-    ):
-        xliff = unit(source).replace("<xliff", f'<xliff xmlns="{NS["x"]}"')
-        assert targets(shouted_text(tmp_path, "a.xliff", xliff)) == [expected]
-        body = f'<tu><tuv xml:lang="en"><seg>{source}</seg></tuv></tu>'
-        tmx = f'<tmx version="1.4"><header srclang="en"/><body>{body}</body></tmx>'
-        found = ElementTree.fromstring(shouted_text(tmp_path, "a.tmx", tmx))
-        assert found.findall(".//seg")[1].text == expected
+    ],
+)
+def test_blocks_messages_and_sections_in_units(tmp_path, source, expected):
+    """The case `xliff-cdata-html`, and the same in TMX."""
+    found = shouted(tmp_path, "a.xliff", units(source))
+    assert targets(found) == [expected] and found.count("<![CDATA[") == 2 * source.count("<![CDATA[")
+    body = f'<tu><tuv xml:lang="en"><seg>{source}</seg></tuv></tu>'
+    tmx = f'<tmx version="1.4"><header srclang="en"/><body>{body}</body></tmx>'
+    found = ElementTree.fromstring(shouted(tmp_path, "a.tmx", tmx))
+    assert found.findall(".//seg")[1].text == expected
 
 
 def test_a_message_that_cannot_be_read_is_left_alone_and_named(tmp_path, capsys):
@@ -289,66 +333,25 @@ def test_a_message_that_cannot_be_read_is_left_alone_and_named(tmp_path, capsys)
 
 
 def test_a_section_in_a_book(tmp_path):
-    with zipfile.ZipFile(tmp_path / "a.epub", "w") as archive:
-        archive.writestr("a.xhtml", "<html><body><p>Tom <![CDATA[& Mary]]> &amp; Ann</p></body></html>")
-    found = member(translated(tmp_path / "a.epub", str.upper), "a.xhtml")
+    page = "<html><body><p>Tom <![CDATA[& Mary]]> &amp; Ann</p></body></html>"
+    found = members(translated(pack(tmp_path / "a.epub", {"a.xhtml": page}), str.upper))["a.xhtml"]
     assert "<p>TOM <![CDATA[& MARY]]> &amp; ANN</p>" in found
 
 
 def test_languages_that_files_say(tmp_path, capsys):
+    """With the case `html-lang`."""
     run = '<w:r><w:rPr><w:lang w:val="en-US"/></w:rPr><w:t>Hi</w:t></w:r>'
-    word = f'<w:document xmlns:w="w"><w:p>{run}</w:p></w:document>'
-    with zipfile.ZipFile(tmp_path / "a.docx", "w") as archive:
-        archive.writestr("word/document.xml", word)
-        archive.writestr("word/styles.xml", '<w:styles xmlns:w="w"><w:lang w:val="en-US" w:eastAsia="ja"/></w:styles>')
-    found = translated(tmp_path / "a.docx", str.upper)
-    assert '<w:lang w:val="fr"/>' in member(found, "word/document.xml")
-    assert '<w:lang w:val="fr" w:eastAsia="ja"/>' in member(found, "word/styles.xml")
-    (tmp_path / "a.html").write_text('<html lang="de"><p>Hi there</p></html>')
+    styles = '<w:styles xmlns:w="w"><w:lang w:val="en-US" w:eastAsia="ja"/></w:styles>'
+    word = {"word/document.xml": f'<w:document xmlns:w="w"><w:p>{run}</w:p></w:document>', "word/styles.xml": styles}
+    found = members(translated(pack(tmp_path / "a.docx", word), str.upper))
+    assert '<w:lang w:val="fr"/>' in found["word/document.xml"]
+    assert '<w:lang w:val="fr" w:eastAsia="ja"/>' in found["word/styles.xml"]
+    page = '<html lang="{}"><p>{}</p></html>'
+    assert shouted(tmp_path, "a.html", page.format("en", "Hi there")) == page.format("fr", "HI THERE")
+    (tmp_path / "a.html").write_text(page.format("de", "Hi there"))
     DocumentJob(tmp_path / "a.html", tmp_path / "b.html", languages=KNOWN).run(Given(str.upper))
     assert "a.html says that its text is in German (de); it is translated as English." in capsys.readouterr().err
-    assert (tmp_path / "b.html").read_text() == '<html lang="de"><p>HI THERE</p></html>'
-
-
-def test_readings_in_a_book(tmp_path):
-    with zipfile.ZipFile(tmp_path / "a.epub", "w") as archive:
-        archive.writestr("a.xhtml", "<html><body><p>A <ruby>good<rp>(</rp><rt>x</rt></ruby> book</p></body></html>")
-    found = member(translated(tmp_path / "a.epub", str.upper), "a.xhtml")
-    assert "<p>A <ruby>GOOD<rp>(</rp><rt>x</rt></ruby> BOOK</p>" in found
-
-
-def test_an_accelerator_goes_to_its_letter(tmp_path):
-    for source, new, expected in (
-        ("_Open", "Ouvrir", "_Ouvrir"),
-        ("Save &as", "Enregistrer sous", "Enregistrer sous".replace("as", "&as")),
-        ("&File", "Datei", "&Datei"),
-        ("D_efault zoom:", "Standard:", "Standard:".replace("S", "_S")),
-    ):
-        found = shouted_text(tmp_path, "a.po", f'msgid "{source}"\nmsgstr ""\n', lambda text, new=new: new)
-        assert found.count("&") + found.count("_") == 2, "once in each of both"
-        if expected != new:
-            assert f'msgstr "{expected}"' in found
-
-
-def test_a_name_with_a_low_line_in_a_sentence_is_no_accelerator(tmp_path):
-    found = shouted_text(tmp_path, "a.po", 'msgid "Used if side_pane is set."\nmsgstr ""\n', str.upper)
-    assert 'msgstr "USED IF SIDE_PANE IS SET."' in found
-
-
-def test_a_catalog_of_names_has_no_accelerators_of_gtk(tmp_path):
-    names, keys = ["Set the_one_path of it", "See LANG_PATH"], ["_Open it", "_Save it", "Sho_w it"]
-    for texts, expected in ((names, "Use side_pane here"), (names + keys, "Use sidepane here")):
-        content = "".join(f'msgid "{text}"\nmsgstr ""\n\n' for text in [*texts, "Use side_pane here"])
-        (tmp_path / "a.po").write_text(content)
-        *_, place = open_document(tmp_path / "a.po", "po", KNOWN).documents[0].places
-        assert "".join(part.text for part in place.parts) == expected
-
-
-def test_names_and_abbreviations_have_no_accelerator(tmp_path):
-    for source in ("Read JAVA_HOME first", "An x86_64 file", "Our R&D here", "By AT&T here", "Q&A"):
-        (tmp_path / "a.po").write_text(f'msgid "{source}"\nmsgstr ""\n')
-        (place,) = open_document(tmp_path / "a.po", "po", KNOWN).documents[0].places
-        assert "".join(part.text for part in place.parts) == source
+    assert (tmp_path / "b.html").read_text() == page.format("de", "HI THERE")
 
 
 def test_titles_of_chapters_are_texts_of_their_own(tmp_path):
@@ -357,23 +360,5 @@ def test_titles_of_chapters_are_texts_of_their_own(tmp_path):
 
     engine = Function(str.upper)
     for texts in (("The way", "Some more"), ("The way", "of it all"), ("IT IS", "SO")):
-        (tmp_path / "a.vtt").write_text(cues(*texts))
-        translated(tmp_path / "a.vtt", engine)
+        shouted(tmp_path, "a.vtt", cues(*texts), engine)
     assert engine.asked == ["The way", "Some more", "The way of it all", "IT IS SO"]
-
-
-def test_a_header_without_plural_forms_gets_those_of_the_language(tmp_path):
-    header, polish = 'msgid ""\nmsgstr "Language: \\n"\n', Languages("en", "pl")
-    (tmp_path / "a.po").write_text(f'{header}\nmsgid "%d cat"\nmsgid_plural "%d cats"\nmsgstr[0] ""\nmsgstr[1] ""\n')
-    found = shouted(tmp_path / "a.po", languages=polish)
-    assert '"Language: pl\\n"\n"Plural-Forms: nplurals=3; plural=n == 1 ?' in found and 'msgstr[2] "%d CATS"' in found
-    (tmp_path / "a.po").write_text(f'{header}\nmsgid "A cat."\nmsgstr ""\n')
-    assert "Plural-Forms" not in shouted(tmp_path / "a.po", languages=polish)
-
-
-def test_plural_forms_that_are_made_are_reported(tmp_path, capsys):
-    header = 'msgid ""\nmsgstr "Plural-Forms: nplurals=3; plural=(n==1 ? 0 : n<5 ? 1 : 2);\\n"\n\n'
-    (tmp_path / "a.po").write_text(f'{header}msgid "%d cat"\nmsgid_plural "%d cats"\nmsgstr[0] ""\nmsgstr[1] ""\n')
-    DocumentJob(tmp_path / "a.po", tmp_path / "b.po", languages=KNOWN).run(Given(str.upper))
-    assert 'msgstr[0] "%d CAT"\nmsgstr[1] "%d CATS"\nmsgstr[2] "%d CATS"\n' in (tmp_path / "b.po").read_text()
-    assert "1 plural forms that the language has and the file has not" in capsys.readouterr().err

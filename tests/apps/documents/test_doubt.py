@@ -2,11 +2,10 @@
 
 import io
 import json
-import zipfile
 from pathlib import Path
 
 import pytest
-from apps.documents.packed import members
+from apps.documents.packed import members, pack
 from lxml import etree
 from translating import KNOWN, Given
 
@@ -117,10 +116,7 @@ def word(tmp_path, name, others):
         "word/document.xml": f'<w:document xmlns:w="{SPACE}"><w:body>{body}</w:body></w:document>',
         "word/header1.xml": f'<w:hdr xmlns:w="{SPACE}"><w:p><w:r><w:t>Doubtful</w:t></w:r></w:p></w:hdr>',
     } | others
-    with zipfile.ZipFile(tmp_path / name, "w") as archive:
-        for member, text in given.items():
-            archive.writestr(member, text)
-    DocumentJob(tmp_path / name, tmp_path / f"new.{name}", languages=KNOWN).run(Doubting())
+    DocumentJob(pack(tmp_path / name, given), tmp_path / f"new.{name}", languages=KNOWN).run(Doubting())
     return members(tmp_path / f"new.{name}")
 
 

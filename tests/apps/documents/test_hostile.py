@@ -1,7 +1,5 @@
 """Files that would take a reader too long, too much memory, or down end in a translation or in one line."""
 
-import subprocess
-import sys
 import time
 import zipfile
 from importlib.util import find_spec
@@ -9,13 +7,13 @@ from pathlib import Path
 
 import numpy
 import pytest
-from apps.documents.packed import write_packed
+from apps.documents import hostile_files
+from apps.documents.packed import pack, write_packed
 from translating import KNOWN, translated
 
 from glossa.base.errors import GlossaError
 
 FILES = Path(__file__).parent / "files"
-MAKE = Path(__file__).parents[4] / "shared" / "cases" / "hostile" / "make.py"
 SECONDS = 10  # of the processor; what is right takes less than one
 DEEP = 10_000
 
@@ -105,13 +103,8 @@ def test_encodings_that_no_document_has(tmp_path, encoding):
 
 def test_what_is_not_text_is_not_unpacked(tmp_path):
     """A picture of 200 MB, and one that is damaged, are copied as they are packed."""
-    path = tmp_path / "a.docx"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(
-            "word/document.xml", '<w:document xmlns:w="w"><w:p><w:r><w:t>Hi</w:t></w:r></w:p></w:document>'
-        )
-        archive.writestr("word/media/a.png", bytes(200 << 20))
-    found = translated(path, str.upper)
+    picture = {"word/media/a.png": bytes(200 << 20)}
+    found = translated(hostile_files.word(tmp_path / "a.docx", "<w:r><w:t>Hi</w:t></w:r>", **picture), str.upper)
     assert len(found) < 1 << 20
     (tmp_path / "b.docx").write_bytes(found)
     with zipfile.ZipFile(tmp_path / "b.docx") as archive:
@@ -122,8 +115,7 @@ def test_what_is_not_text_is_not_unpacked(tmp_path):
 @pytest.mark.parametrize("name", ["a.docx/word/document.xml", "a.epub/a.opf", "a.xlsx/xl/tables/table1.xml"])
 def test_texts_that_unpack_to_too_much_are_refused(tmp_path, name):
     file, _, member = name.partition("/")
-    with zipfile.ZipFile(tmp_path / file, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(member, b" " * (100 << 20))
+    pack(tmp_path / file, {member: b" " * (100 << 20)})
     with pytest.raises(
         GlossaError, match=rf"{file}: not a \w+ file that can be read: it has texts of more than 64 MiB"
     ):
@@ -131,9 +123,11 @@ def test_texts_that_unpack_to_too_much_are_refused(tmp_path, name):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not MAKE.is_file(), reason="../shared/cases is not here")
-def test_given_hostile_files(tmp_path):
-    """The cases of `hostile/make.py`."""
-    subprocess.run([sys.executable, MAKE, tmp_path], check=True)
-    outcomes = {path.name: attempt(path) for path in sorted(tmp_path.rglob("*.*"))}
-    assert len(outcomes) > 20 and [name for name, how in outcomes.items() if how == "refused"] == ["encoding.html"]
+@pytest.mark.parametrize("write", [hostile_files.growing, hostile_files.stretches, hostile_files.broken])
+def test_hostile_files(tmp_path, write):
+    """The cases `hostile/growth`, `hostile/spaces`, `hostile/marks` and `hostile/broken`."""
+    write(tmp_path)
+    outcomes = {path.name: attempt(path) for path in sorted(tmp_path.iterdir())}
+    assert len(outcomes) > 4 and [name for name, how in outcomes.items() if how == "refused"] == (
+        ["encoding.html"] if write is hostile_files.broken else []
+    )

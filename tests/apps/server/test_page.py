@@ -101,16 +101,12 @@ def answer(route, *sentences):
     """Answer a request of the page: pairs of a translation and its confidence, for each text one or several."""
     rows = [
         {
-            "text": number,
-            "before": " " if place else "",
-            "source": "x",
-            "translatedText": text,
-            "confidence": share,
+            "text": number, "before": " " if place else "", "source": "x", "translatedText": text, "confidence": share,
             "words": [[word, 0.5 - 0.25 * index] for index, word in enumerate(text.split())],
         }
         for number, own in enumerate(sentences)
         for place, (text, share) in enumerate(own)
-    ]
+    ]  # fmt: skip
     lines = [{"sentences": len(rows)}, *rows]
     route.fulfill(body="".join(f"{json.dumps(line)}\n" for line in lines))
 
@@ -303,36 +299,28 @@ def test_a_correction_is_saved(page, images):
     playwright.expect(page.locator("#better")).to_be_hidden()
 
 
-@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")])
-def test_doubts_and_terms_can_be_read_and_used(page, images, width, theme):
-    """Likewise with underlined sentences, one of which has the focus, and with the glossary open."""
-    from axe_playwright_python.sync_playwright import Axe
-
-    page.set_viewport_size({"width": width, "height": 800})
-    if theme == "dark":
-        page.click("#theme")
-    page.click("#terms summary")
-    page.fill("#glossary", "good => bonne\nsentence => phrase")
-    doubted(page)
-    page.focus("#output mark")
-    saved(page, images, f"doubt-{width}-{theme}", full_page=True)
-    found = Axe().run(page).response["violations"]
-    assert not found, json.dumps(found, indent=1)[:2000]
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-
-
+@pytest.mark.parametrize("doubts", [True, False])
 @pytest.mark.parametrize(("width", "theme"), [(1200, "light"), (1200, "dark"), (390, "light"), (390, "dark")])
-def test_all_of_it_can_be_read_and_used(page, images, width, theme):
-    """No violation of axe's rules, nothing wider than the screen."""
+def test_all_of_it_can_be_read_and_used(page, images, width, theme, doubts):
+    """No violation of axe's rules, nothing wider than the screen.
+
+    Once with an explanation, and once with underlined sentences, one of which has the focus, and an open glossary.
+    """
     from axe_playwright_python.sync_playwright import Axe
 
     page.set_viewport_size({"width": width, "height": 800})
     if theme == "dark":
         page.click("#theme")
-    translated(page, FIRST)
-    page.click("#explain")
-    page.locator("#choices li").first.wait_for()
-    saved(page, images, f"{width}-{theme}", full_page=True)
+    if doubts:
+        page.click("#terms summary")
+        page.fill("#glossary", "good => bonne\nsentence => phrase")
+        doubted(page)
+        page.focus("#output mark")
+    else:
+        translated(page, FIRST)
+        page.click("#explain")
+        page.locator("#choices li").first.wait_for()
+    saved(page, images, f"{'doubt-' if doubts else ''}{width}-{theme}", full_page=True)
     found = Axe().run(page).response["violations"]
     assert not found, json.dumps(found, indent=1)[:2000]
     assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -1,6 +1,7 @@
 """The queue alone: pieces of work, whose turn it is, and what happens to those who leave."""
 
 import asyncio
+import itertools
 import threading
 
 import pytest
@@ -103,17 +104,7 @@ def test_long_requests_take_turns(queue, monkeypatch):
         )
     asked(queue, (one, list("abcd")), (other, list("efgh")))
     assert order[0] == "one" and sorted(order) == ["one"] * 4 + ["other"] * 4
-    assert max(len(list(run)) for run in _runs(order)) <= 2
-
-
-def _runs(order):
-    runs = [[order[0]]]
-    for name in order[1:]:
-        if name == runs[-1][0]:
-            runs[-1].append(name)
-        else:
-            runs.append([name])
-    return runs
+    assert max(len(list(run)) for _, run in itertools.groupby(order)) <= 2
 
 
 def test_a_sentence_does_not_wait_for_ever_more_shorter_ones(monkeypatch):

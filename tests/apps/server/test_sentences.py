@@ -2,11 +2,10 @@
 
 import json
 import threading
-import time
 
 import pytest
 import requests
-from running_server import ask
+from running_server import ask, until
 
 from glossa.model.profile_glossa import TextProfile
 from glossa.model.segments_glossa import join_segments, model_texts, segment_text
@@ -131,21 +130,13 @@ def test_who_leaves_is_translated_no_more(own_url, own_service, monkeypatch):
     answer = stream(own_url, q=LONG)
     rows = answer.iter_lines()  # which would close the connection if nothing held it
     next(rows)
-    wait_until(lambda: len(gate.pieces) == 2)
+    until(lambda: len(gate.pieces) == 2)
     answer.close()
-    wait_until(lambda: own_service.queue.jobs[0].left)
+    until(lambda: own_service.queue.jobs[0].left)
     assert len(own_service.queue.jobs) == 1, "its place is not free while a thread works for it"
     gate.go.set()
-    wait_until(lambda: not own_service.queue.jobs)
+    until(lambda: not own_service.queue.jobs)
     assert len(gate.pieces) == 2
-
-
-def wait_until(condition):
-    for _ in range(600):
-        if condition():
-            return
-        time.sleep(0.05)
-    raise AssertionError("it does not happen")
 
 
 def test_a_later_refusal_is_the_last_line(own_url, own_service, monkeypatch):
@@ -161,7 +152,7 @@ def test_a_later_refusal_is_the_last_line(own_url, own_service, monkeypatch):
     head, first, last = lines(stream(own_url, q=LONG))
     assert head == {"sentences": 20} and first["source"] == "a k."
     assert last.keys() == {"error"} and "log of the server" in last["error"]
-    wait_until(lambda: not own_service.queue.jobs)
+    until(lambda: not own_service.queue.jobs)
     assert stream(own_url, q=LONG).status_code == 500
 
 

@@ -105,24 +105,8 @@ def test_random_sentences_of_abbreviations_and_marks_have_the_same_segments(tmp_
     generator = random.Random(0)
     words = [word for name in abbreviations_glossa.__all__ for word in sorted(getattr(abbreviations_glossa, name))]
     marks = [
-        ". ",
-        "! ",
-        "? ",
-        " ",
-        ", ",
-        ": ",
-        ".",
-        "… ",
-        ".” ",
-        " – ",
-        "。",
-        "\n",
-        ") ",
-        " 12. ",
-        " {x} ",
-        " %s ",
-        " 🙂 ",
-    ]
+        ". ", "! ", "? ", " ", ", ", ": ", ".", "… ", ".” ", " – ", "。", "\n", ") ", " 12. ", " {x} ", " %s ", " 🙂 ",
+    ]  # fmt: skip
     texts = [
         "".join(word + generator.choice(marks) for word in generator.choices(words, k=generator.randint(2, 14)))
         for _ in range(2500)
@@ -153,14 +137,10 @@ def test_real_sentences_of_several_scripts_have_the_same_segments(tmp_path):
 @pytest.mark.parametrize(
     ("pattern", "flags", "text"),
     [
-        (r"a++b|a+", 0, "aaab aaa"),
-        (r"(?<!x)\w{2,3}?", 0, "xab éü_ 12"),
-        (r"[^\W\d]+", 0, "a1 b_ ç２"),
-        (r"(?P<first>.)\1", 0, "aabb\n\ncc"),
-        (r"\bé\b|\d$", 0, "é aé 12\n"),
-        (r"(?:on|off)", re.IGNORECASE, "On OFF"),
+        (r"a++b|a+", 0, "aaab aaa"), (r"(?<!x)\w{2,3}?", 0, "xab éü_ 12"), (r"[^\W\d]+", 0, "a1 b_ ç２"),
+        (r"(?P<first>.)\1", 0, "aabb\n\ncc"), (r"\bé\b|\d$", 0, "é aé 12\n"), (r"(?:on|off)", re.IGNORECASE, "On OFF"),
     ],
-)
+)  # fmt: skip
 def test_a_pattern_matches_the_same_in_javascript(pattern, flags, text, tmp_path):
     compiled = re.compile(pattern, flags)
     written = javascript(compiled)

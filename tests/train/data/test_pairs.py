@@ -115,12 +115,6 @@ def test_limits_draw_from_the_whole_split_by_seed_and_keep_the_order(tmp_path):
     assert lengths(max_test_samples=500) == [list(range(1, 101))] * 2
 
 
-def test_one_pair_is_too_few(tmp_path):
-    (tmp_path / "a.tsv").write_text("a\tb\na\tb\n")
-    with pytest.raises(GlossaError, match="1 pairs are too few"):
-        prepare_pairs(DataArguments(data_path=[str(tmp_path / "a.tsv")]))
-
-
 @pytest.mark.skipif(not ANKI.exists(), reason=f"the real Anki archive is not at {ANKI}")
 def test_real_anki_splits_share_no_sentence(tmp_path):
     with zipfile.ZipFile(ANKI) as archive:

@@ -1,4 +1,4 @@
-"""ROUGE, character and word error rate: by hand, and compared with the libraries' own functions."""
+"""ROUGE, character and word error rate: by hand, and compared with the library's own function."""
 
 import sys
 
@@ -47,12 +47,6 @@ def test_error_rates_by_hand(jiwer):
     assert scores["single"]["cer"]["score"] == pytest.approx(100 * 6 / 50)
     assert scores["single"]["cer"]["signature"].startswith("nrefs:1|case:mixed|jiwer:")
     assert scores["multi"]["wer"]["signature"].startswith("nrefs:var|")
-
-
-def test_error_rates_are_those_of_the_library(jiwer):
-    scores, first = chosen("cer", "wer")["single"], [targets[0] for targets in REFERENCES]
-    assert scores["wer"]["score"] == pytest.approx(100 * jiwer.wer(first, TRANSLATIONS))
-    assert scores["cer"]["score"] == pytest.approx(100 * jiwer.cer(first, TRANSLATIONS))
 
 
 def test_words_end_at_any_white_space(jiwer):

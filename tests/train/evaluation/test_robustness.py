@@ -145,15 +145,10 @@ def test_the_table_is_kept_in_the_run_and_on_the_card(tiny_run, tmp_path, capsys
     rows = [
         {"change": "as it is", "pairs": 20, "bleu": 40.0, "chrf": 60.0, "possible": 40.0, "copied": None, "kept": 1.0},
         {
-            "change": "with a URL inside",
-            "pairs": 20,
-            "bleu": 30.0,
-            "chrf": 50.0,
-            "possible": 40.0,
-            "copied": 0.95,
+            "change": "with a URL inside", "pairs": 20, "bleu": 30.0, "chrf": 50.0, "possible": 40.0, "copied": 0.95,
             "kept": 0.75,
         },
-    ]
+    ]  # fmt: skip
     monkeypatch.setattr(robustness, "measure_robustness", lambda *given: rows)
     score.main([str(run), "--robustness", "--engine", "torch", "--output", str(tmp_path / "out.json")])
     assert "with a URL inside     20  30.00   50.00          40.00   75.0%         95.0%" in capsys.readouterr().out

@@ -81,16 +81,10 @@ def test_pushed_run_loads_where_glossa_is_not_installed(hub, tiny_run, tmp_path,
 
 
 STAGES = [
-    "GET /api/whoami-v2",
-    "POST /api/repos/create",
-    f"GET /api/models/{NAME}",
-    "POST /api/validate-yaml",
-    f"POST /api/models/{NAME}/preupload",
-    f"POST /{NAME}.git/info/lfs",
-    "PUT /lfs",
-    "POST /lfs-verify",
+    "GET /api/whoami-v2", "POST /api/repos/create", f"GET /api/models/{NAME}", "POST /api/validate-yaml",
+    f"POST /api/models/{NAME}/preupload", f"POST /{NAME}.git/info/lfs", "PUT /lfs", "POST /lfs-verify",
     f"POST /api/models/{NAME}/commit",
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("stage", STAGES)

@@ -153,8 +153,3 @@ def test_saved_code_imports_only_saved_code(name):
             # Only modules in the same folder are copied, and `from . import x` does not name one.
             assert level == 1 and module in TRAVELLERS, f"{'.' * level}{module}"
     assert (0, "__future__") not in imports  # it turns annotations into strings, but `@strict` reads them
-
-
-def test_imports_of_finds_all_imports():
-    tree = ast.parse("import torch\ndef f():\n    import datasets.x\n    from .errors import A\n    from . import b")
-    assert set(imports_of(tree)) == {(0, "torch"), (0, "datasets.x"), (1, "errors"), (1, "")}

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import subprocess
 import sys
 
@@ -47,20 +46,14 @@ def pushed(hub, folder, name=NAME, **settings):
 
 
 @pytest.mark.slow
-def test_a_static_space_translates_in_a_browser(hub, page, learned_run):
-    playwright = pytest.importorskip("playwright.sync_api", reason="the browser test needs playwright")
-    if (chromium := shutil.which("chromium")) is None:
-        pytest.skip("the browser test needs Debian's chromium package")
+def test_a_static_space_translates_in_a_browser(hub, page, learned_run, browser):
     pushed(hub, page)
     card = RepoCard(hub.files(NAME, kind="spaces")["README.md"].decode())
     assert (card.data.sdk, card.data.models, card.data.license) == ("static", [NAME], "mit")
-    with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=chromium, args=["--headless", "--no-sandbox"])
-        shown = browser.new_page()
-        shown.goto(f"{hub.url}/static/{NAME}/index.html#text=a%20k.")
-        shown.wait_for_function("document.querySelector('#output').textContent !== ''")
-        text, isolated = shown.locator("#output").text_content(), shown.evaluate("self.crossOriginIsolated")
-        browser.close()
+    shown = browser.new_page()
+    shown.goto(f"{hub.url}/static/{NAME}/index.html#text=a%20k.")
+    shown.wait_for_function("document.querySelector('#output').textContent !== ''")
+    text, isolated = shown.locator("#output").text_content(), shown.evaluate("self.crossOriginIsolated")
     model, tokenizer = load_model(str(learned_run)), load_tokenizer(str(learned_run))
     assert text == Translator(model, tokenizer).best(["a k."])[0]
     assert isolated, "the headers of the card allow threads"

@@ -124,14 +124,8 @@ def test_filters_have_one_name_everywhere_and_their_old_ones(tmp_path):
         "filters: {digits: yes, characters: 9, exclude: a.tsv}\nfilter_html: true\nmax_length_ratio: 4\n"
     )
     argv = [
-        str(recipe),
-        "--filters.digits",
-        "false",
-        "--max_punctuation",
-        "0.5",
-        "--filters.copied",
-        "--filter-script",
-    ]
+        str(recipe), "--filters.digits", "false", "--max_punctuation", "0.5", "--filters.copied", "--filter-script",
+    ]  # fmt: skip
     given = catalog.parse([*argv, "--filters.exclude", "b.tsv", "c.tsv"])
     assert given.values["filters"] == {
         "exclude": ["b.tsv", "c.tsv"], "characters": 9, "html": True, "digits": False, "copied": True,

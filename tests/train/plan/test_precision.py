@@ -31,15 +31,11 @@ def cpu(monkeypatch):
 @pytest.mark.parametrize(
     ("argv", "launcher", "expected"),
     [
-        ([], "no", None),
-        (["--bf16", "false"], "no", Origin("flag")),
-        (["--bf16", "true"], "no", Origin("flag")),
-        (["--fp16", "true"], "no", None),
-        ([], "bf16", Origin("environment", "ACCELERATE_MIXED_PRECISION")),
-        ([], "fp8", None),
-        (["--bf16", "false"], "bf16", Origin("flag")),
+        ([], "no", None), (["--bf16", "false"], "no", Origin("flag")), (["--bf16", "true"], "no", Origin("flag")),
+        (["--fp16", "true"], "no", None), ([], "bf16", Origin("environment", "ACCELERATE_MIXED_PRECISION")),
+        ([], "fp8", None), (["--bf16", "false"], "bf16", Origin("flag")),
     ],
-)
+)  # fmt: skip
 def test_what_is_named_decides(monkeypatch, cpu, argv, launcher, expected):
     cpu(FAST)
     monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", launcher)

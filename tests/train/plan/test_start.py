@@ -58,6 +58,7 @@ def test_a_model_in_half_precision_trains_on_in_float32(recipe, tiny_run, tmp_pa
 
 
 def test_a_start_whose_training_failed_is_refused(recipe, tiny_run, tmp_path):
+    """The case `hostile/nan-model`."""
     model = load_model(str(tiny_run))
     with torch.no_grad():
         model.lm_head.weight[3, 2] = float("nan")

@@ -1,9 +1,9 @@
 """A program as a teacher: it is given lines, and its lines are counted. What it has finished stays."""
 
-import json
 import sys
 
 import pytest
+from small_corpus import records
 
 from glossa.base.errors import GlossaError
 from glossa.cli import distill
@@ -28,10 +28,6 @@ def teacher(tmp_path):
 
 def texts_of(found):
     return [translation.text for (translation,) in found]
-
-
-def written(file):
-    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
 def test_a_text_is_a_line_and_no_shell_reads_the_command(teacher, tmp_path):
@@ -100,10 +96,10 @@ def test_a_program_that_dies_loses_nothing(teacher, tmp_path, monkeypatch):
     # The limit of time decides no translation, so it may change.
     distill.main(["--teacher_command", command, "--teacher_seconds", "100", *argv])
     assert log.read_text() == "one two|three four|three four|five|"
-    assert [(row["source"], row["target"]) for row in written(output)] == [
+    assert [(row["source"], row["target"]) for row in records(output)] == [
         (text, f"{text} !") for text in ("one", "two", "three", "four", "five")
     ]
-    assert {row["origin"] for row in written(output)} == {command}
+    assert {row["origin"] for row in records(output)} == {command}
 
 
 def test_it_translates_the_sources_of_pairs(teacher, tmp_path):
@@ -111,7 +107,7 @@ def test_it_translates_the_sources_of_pairs(teacher, tmp_path):
     output = tmp_path / "out.jsonl"
     given = ["--data_path", str(tmp_path / "pairs.tsv"), *LANGUAGES, "--with_original", "--output", str(output)]
     distill.main(["--teacher_command", teacher(UPPER), *given])
-    found = [(row["source"], row["target"]) for row in written(output)]
+    found = [(row["source"], row["target"]) for row in records(output)]
     assert found == [("a k.", "x y"), ("b l.", "z"), ("a k.", "A K. !"), ("b l.", "B L. !")]
 
 

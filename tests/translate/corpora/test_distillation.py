@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 from filelock import FileLock
+from small_corpus import records
 
 from glossa.base.errors import GlossaError
 from glossa.base.jobs.pool import in_this_process
@@ -91,7 +92,7 @@ def test_an_interrupted_job_continues_where_it_was(tmp_path, short_chunks):
     counts = run_job(output, log)
     assert (counts.texts, counts.pairs, counts.dropped) == (4, 4, {"empty": 4})
     assert log.read_text() == "0 1 2 2 3 "
-    assert [row["source"] for row in written(output)] == ["a", "c", "e", "g"]
+    assert [row["source"] for row in records(output)] == ["a", "c", "e", "g"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["log", "pairs.jsonl"]
     with pytest.raises(GlossaError, match=r"pairs\.jsonl exists"):
         run_job(output, log)
@@ -107,7 +108,7 @@ def test_a_job_keeps_others_out_and_makes_what_was_damaged_again(tmp_path, short
         (tmp_path / "pairs.jsonl.parts" / f"{number:06d}.jsonl").write_bytes(damage)
     run_job(output, log)
     assert log.read_text() == "0 1 2 3 0 1 3 "
-    assert [row["source"] for row in written(output)] == ["a", "c", "e", "g"]
+    assert [row["source"] for row in records(output)] == ["a", "c", "e", "g"]
 
 
 def test_chunks_follow_one_another_by_teacher(short_chunks):
@@ -149,7 +150,7 @@ def test_other_pairs_and_other_teachers_are_refused(tiny_run, tmp_path, monkeypa
         distill.main(argv)
     weights.write_bytes(before)
     distill.main(argv)
-    assert [row["source"] for row in written(output)[:2]] == ["a k.", "b l."]
+    assert [row["source"] for row in records(output)[:2]] == ["a k.", "b l."]
 
 
 def test_the_record_of_a_run_decides_what_is_held_out(tmp_path, tiny_run):
@@ -173,17 +174,13 @@ def test_the_record_of_a_run_decides_what_is_held_out(tmp_path, tiny_run):
     data.write_text("".join(lines), encoding="utf-8")
     distill.main(argv)
     held_out = {row["source"] for split in ("validation", "test") for row in RunFolder(run).load_held_out(split)}
-    assert not held_out & {row["source"] for row in written(tmp_path / "out.jsonl")}
+    assert not held_out & {row["source"] for row in records(tmp_path / "out.jsonl")}
 
 
 def test_a_message_for_each_refusal(tmp_path):
     (tmp_path / "pairs.jsonl").touch()
     with pytest.raises(GlossaError, match=r"exists\. Give another --output"):
         Job(tmp_path / "pairs.jsonl", {})
-
-
-def written(file):
-    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
 def reversed_copy(run, folder):
@@ -201,7 +198,7 @@ def reversed_copy(run, folder):
 def test_the_command_translates_what_the_teacher_was_trained_on(tiny_run, tmp_path, capsys):
     output = tmp_path / "pairs.jsonl"
     distill.main([str(tiny_run), "--output", str(output), "--with_original", "--num_beams", "1"])
-    rows = written(output)
+    rows = records(output)
     original = {(row["source"], row["target"]) for row in rows if row["origin"] == "original"}
     assert len(original) == 160
     held_out = {row["source"] for split in ("validation", "test") for row in RunFolder(tiny_run).load_held_out(split)}
@@ -219,7 +216,7 @@ def test_any_number_of_processes_gives_the_same_pairs(tiny_run, tmp_path, monkey
     for number in (1, 2):
         distill.main([*argv, "--output", str(tmp_path / f"{number}.jsonl"), "--workers", str(number)])
     assert (tmp_path / "1.jsonl").read_bytes() == (tmp_path / "2.jsonl").read_bytes()
-    found = written(tmp_path / "1.jsonl")
+    found = records(tmp_path / "1.jsonl")
     assert [row["source"] for row in found if row["origin"] == "original"] == [row.split("\t")[0] for row in rows]
     assert any(row["origin"] == str(tiny_run) for row in found)
 
@@ -232,7 +229,7 @@ def test_exported_teachers(tiny_run, tmp_path, monkeypatch):
     teachers = [str(tmp_path / name) for name in ("forward", "back")]
     options = ["--engine", "ctranslate2", "--data_path", str(tmp_path / "pairs.tsv")]
     distill.main([*teachers, *options, "--output", str(tmp_path / "pairs.jsonl")])
-    rows = written(tmp_path / "pairs.jsonl")
+    rows = records(tmp_path / "pairs.jsonl")
     assert {row["origin"] for row in rows} == set(teachers)
     for row in rows:
         side, texts = ("source", {"a k.", "b l."}) if row["origin"] == teachers[0] else ("target", {"x y", "z"})
@@ -245,7 +242,7 @@ def test_exported_teachers_of_a_run(tiny_run, tmp_path, capsys):
     distill.main([*given, "--output", str(tmp_path / "engine.jsonl")])
     distill.main([str(tiny_run), "--with_original", "--num_beams", "1", "--output", str(tmp_path / "run.jsonl")])
     by_engine, by_run = (
-        [row for row in written(tmp_path / f"{name}.jsonl") if row["origin"] == "original"]
+        [row for row in records(tmp_path / f"{name}.jsonl") if row["origin"] == "original"]
         for name in ("engine", "run")
     )
     assert by_engine == by_run and len(by_run) == 160
@@ -266,7 +263,7 @@ def test_a_teacher_of_the_opposite_direction_makes_sources(tiny_run, tmp_path):
     languages = ["--source_language", "en", "--target_language", "fr"]
     output = tmp_path / "pairs.jsonl"
     distill.main([str(back), "--text", str(text), *languages, "--output", str(output), "--sample", "--tag", "<bt> "])
-    for row in written(output):
+    for row in records(output):
         assert row["source"].startswith("<bt> ") and row["target"] in ("a k.", "b l.")
 
 
@@ -280,7 +277,7 @@ def test_a_table_of_texts_needs_its_column(tiny_run, tmp_path, name):
     with pytest.raises(GlossaError, match=r"table\.tsv is a table"):
         distill.main([str(tiny_run), *given, *output])
     distill.main([str(tiny_run), *given, *output, "--text_column", "en"])
-    assert {row["source"] for row in written(tmp_path / "pairs.jsonl")} <= {"a k.", "b l."}
+    assert {row["source"] for row in records(tmp_path / "pairs.jsonl")} <= {"a k.", "b l."}
 
 
 def test_samples_are_drawn_from_all_tokens_without_beams(tiny_run):

@@ -177,20 +177,6 @@ def test_a_damaged_record_of_a_job_is_one_line(tmp_path, two_lines):
             ShardJob(source, output, {})
 
 
-def killed(lines, first, path):
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def load_killed():
-    return killed
-
-
-def test_a_killed_process_is_reported(tmp_path, two_lines):
-    (tmp_path / "in.txt").write_text("a\n")
-    with pytest.raises(GlossaError, match="A process was killed, perhaps for lack of memory"):
-        ShardJob(tmp_path / "in.txt", tmp_path / "out.txt", {}).run(load_killed, ONE)
-
-
 def test_workers_need_files(tiny_run):
     with pytest.raises(GlossaError, match="give --input and --output"):
         main([str(tiny_run), "--workers", "1"])

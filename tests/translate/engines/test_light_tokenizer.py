@@ -13,13 +13,8 @@ from glossa.translate.engines.light_tokenizer import UNLIMITED, LightTokenizer
 from glossa.translate.languages import Languages
 
 TEXTS = [
-    "The cat sleeps.",
-    "Où est-ce qu’il l'a posé ?",
-    "",
-    "</s> is text, and so is <2de>",
-    "ﬁ 42\u2009km <pad>",
-    "日本",
-]
+    "The cat sleeps.", "Où est-ce qu’il l'a posé ?", "", "</s> is text, and so is <2de>", "ﬁ 42\u2009km <pad>", "日本",
+]  # fmt: skip
 KINDS = ("bpe", "unigram", "wordpiece", "word", "character")
 
 

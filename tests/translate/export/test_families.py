@@ -18,17 +18,10 @@ from glossa.translate.languages import Languages
 from glossa.translate.loading import load_config
 
 PLAIN = PUBLISHED_2017 | {
-    "vocab_size": 60,
-    "d_model": 16,
-    "encoder_layers": 2,
-    "decoder_layers": 3,
-    "encoder_ffn_dim": 24,
-    "decoder_ffn_dim": 20,
-    "decoder_attention_heads": 2,
-    "num_key_value_heads": 2,
-    "max_source_positions": 40,
+    "vocab_size": 60, "d_model": 16, "encoder_layers": 2, "decoder_layers": 3, "encoder_ffn_dim": 24,
+    "decoder_ffn_dim": 20, "decoder_attention_heads": 2, "num_key_value_heads": 2, "max_source_positions": 40,
     "max_target_positions": 30,
-}
+}  # fmt: skip
 
 
 def settings_for(family, **changes):

@@ -2,8 +2,6 @@
 
 import json
 import os
-import shutil
-from pathlib import Path
 
 import pytest
 
@@ -15,7 +13,6 @@ from glossa.translate.memory import building
 from glossa.translate.memory.building import build, open_memory, stamp_of
 from glossa.translate.memory.store import Memory
 
-CASES = Path(__file__).parents[4] / "shared" / "cases"
 TMX = (
     '<tmx version="1.4"><header srclang="en"/><body><tu><tuv xml:lang="en"><seg>Open it. Close it.</seg></tuv>'
     '<tuv xml:lang="de"><seg>Öffnen. Schließen.</seg></tuv></tu><tu><tuv xml:lang="en"><seg>One. Two.</seg></tuv>'
@@ -145,12 +142,8 @@ def test_an_edited_file_that_is_read_again(files, tmp_path):
 def test_corrections_of_a_server(tmp_path):
     file = tmp_path / "corrections.jsonl"
     row = {
-        "source": "Save",
-        "output": "Retten",
-        "correction": "Speichern",
-        "time": "2026-11-29T08:00:00Z",
-        "key": "ann",
-    }
+        "source": "Save", "output": "Retten", "correction": "Speichern", "time": "2026-11-29T08:00:00Z", "key": "ann",
+    }  # fmt: skip
     others = [
         row | {"from": "en", "to": "fr"},
         row | {"source": "GIMP", "correction": "GIMP", "from": "en", "to": "de"},
@@ -257,9 +250,11 @@ def test_the_command(files, tmp_path, capsys):
         main(["bild"])
 
 
-@pytest.mark.skipif(not CASES.is_dir(), reason="needs ../shared")
-def test_files_of_other_programs(tmp_path):
-    folder = tmp_path / "tmx"
-    shutil.copytree(CASES / "tmx-many-pairs", folder)
-    counts = build(tmp_path / "m", [folder], "en", "de")
+def test_units_of_other_languages_are_counted(tmp_path):
+    """The case `tmx-many-pairs`."""
+    unit = '<tu><tuv xml:lang="en"><seg>Cat {0}</seg></tuv><tuv xml:lang="{1}"><seg>{2} {0}</seg></tuv></tu>'
+    units = [unit.format(n, *(("de", "Katze") if n % 3 == 0 else ("fr", "Chat"))) for n in range(30)]
+    body = "".join(units)
+    (tmp_path / "a.tmx").write_text(f'<tmx version="1.4"><header srclang="en"/><body>{body}</body></tmx>')
+    counts = build(tmp_path / "m", [tmp_path / "a.tmx"], "en", "de")
     assert counts.units == 10 and counts.refused["other language"] == 20

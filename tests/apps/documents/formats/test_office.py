@@ -1,10 +1,9 @@
 """Slides and sheets: what is translated, what stays, and that other readers read the result."""
 
 import io
-import zipfile
 
 import pytest
-from apps.documents.packed import members
+from apps.documents.packed import members, pack
 from translating import translated
 
 from glossa.apps.documents.formats.opening import UNKNOWN
@@ -43,10 +42,7 @@ FILES = {
 
 
 def written(folder, name):
-    with zipfile.ZipFile(folder / name, "w", zipfile.ZIP_DEFLATED) as archive:
-        for member, text in FILES[name].items():
-            archive.writestr(member, text)
-    return folder / name
+    return pack(folder / name, FILES[name])
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -56,7 +52,7 @@ def test_an_engine_that_returns_its_source_changes_no_member(tmp_path, name):
 
 
 def test_slides(tmp_path):
-    found = members(io.BytesIO(translated(written(tmp_path, "a.pptx"), str.upper)))
+    found = members(translated(written(tmp_path, "a.pptx"), str.upper))
     slide = found["ppt/slides/slide1.xml"]
     assert '<a:r><a:rPr lang="fr" b="1"/><a:t>HELLO </a:t></a:r>' in slide
     assert '<a:r><a:rPr lang="fr"/><a:t>BIG &amp; OLD</a:t></a:r><a:br/>' in slide
@@ -112,9 +108,8 @@ def test_runs_in_a_cell(tmp_path):
         '<sst xmlns="s"><si><t xml:space="preserve"> Good day </t></si><si><r><rPr><b/></rPr><t>Good</t></r>'
         "<r><t> night</t></r><rPh><t>x y</t></rPh></si></sst>"
     )
-    with zipfile.ZipFile(tmp_path / "a.xlsx", "w") as archive:
-        archive.writestr("xl/sharedStrings.xml", shared)
-    found = members(io.BytesIO(translated(tmp_path / "a.xlsx", str.upper)))["xl/sharedStrings.xml"]
+    path = pack(tmp_path / "a.xlsx", {"xl/sharedStrings.xml": shared})
+    found = members(translated(path, str.upper))["xl/sharedStrings.xml"]
     assert '<si><t xml:space="preserve"> GOOD DAY </t></si>' in found
     assert (
         '<r><rPr><b/></rPr><t xml:space="preserve">GOOD</t></r><r><t xml:space="preserve"> NIGHT</t></r><rPh>' in found
@@ -122,7 +117,7 @@ def test_runs_in_a_cell(tmp_path):
 
 
 def test_sheets_and_slides_of_opendocument(tmp_path):
-    found = members(io.BytesIO(translated(written(tmp_path, "a.ods"), str.upper)))["content.xml"]
+    found = members(translated(written(tmp_path, "a.ods"), str.upper))["content.xml"]
     assert found == SHEET.replace("<text:p>Good day", "<text:p>GOOD DAY", 1)
-    found = members(io.BytesIO(translated(written(tmp_path, "a.odp"), str.upper)))["content.xml"]
+    found = members(translated(written(tmp_path, "a.odp"), str.upper))["content.xml"]
     assert "<text:p>A SLIDE</text:p>" in found

@@ -8,6 +8,7 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
+import translating
 from translating import Given, translated
 
 from glossa.apps.documents.formats.opening import UNKNOWN, Languages
@@ -23,8 +24,7 @@ FILES = {
 
 
 def shouted(folder, name, text=None, languages=POLISH, function=str.upper):
-    (folder / name).write_text(text or FILES[name], encoding="utf-8")
-    return translated(folder / name, function, languages=languages).decode()
+    return translating.shouted(folder, name, text or FILES[name], function, languages)
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -183,13 +183,8 @@ def test_files_of_web_apps_get_plural_forms(tmp_path):
         | {"file_few": "{{count}} FILES", "file_many": "{{count}} FILES"}
     }
     lines = [
-        "en:",
-        "  day:",
-        '    one: "a day"',
-        '    other: &o "some days" # many',
-        "  x: {one: a cat, other: cats}",
-        "",
-    ]
+        "en:", "  day:", '    one: "a day"', '    other: &o "some days" # many', "  x: {one: a cat, other: cats}", "",
+    ]  # fmt: skip
     (tmp_path / "a.yml").write_bytes("\r\n".join(lines).encode())
     found = translated(tmp_path / "a.yml", str.upper, languages=POLISH).decode()
     assert found.split("\r\n") == [

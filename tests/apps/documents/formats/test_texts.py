@@ -8,6 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import translating
 from translating import KNOWN, translated
 
 from glossa.apps.documents.formats.opening import UNKNOWN
@@ -21,8 +22,7 @@ FILES = {
 
 
 def shouted(folder, name, text=None, function=str.upper, languages=KNOWN):
-    (folder / name).write_text(text or FILES[name], encoding="utf-8")
-    return translated(folder / name, function, languages=languages).decode()
+    return translating.shouted(folder, name, text or FILES[name], function, languages)
 
 
 @pytest.mark.parametrize("ends", ["\n", "\r\n"])

@@ -216,26 +216,8 @@ def test_a_broken_row_of_an_excluded_file_stops(tmp_path):
 
 def test_many_texts_are_identified_as_each_alone():
     generator = random.Random(1)
-    words = [
-        "the",
-        "house",
-        "is",
-        "der",
-        "Hund",
-        "läuft",
-        "la",
-        "maison",
-        "est",
-        "über",
-        "niño",
-        "книга",
-        "дом",
-        "中文",
-        "です",
-        "a",
-        "ABC",
-        "12",
-    ]
+    words = ["the", "house", "is", "der", "Hund", "läuft", "la", "maison", "est", "über", "niño", "книга", "дом",
+             "中文", "です", "a", "ABC", "12"]  # fmt: skip
     texts = [" ".join(generator.choices(words, k=generator.randint(0, 12))) for _ in range(300)] + [
         "a house " * 300
     ] * 3

@@ -1,7 +1,5 @@
 """The page of the data report in a browser: it fits a telephone, and wide tables scroll in themselves."""
 
-import shutil
-
 import pytest
 
 from glossa.train.data.arguments import DataArguments
@@ -9,20 +7,6 @@ from glossa.train.data.cleaning.report_page import report_page
 from glossa.train.data.pairs import prepare_pairs
 
 pytestmark = pytest.mark.slow
-playwright = pytest.importorskip("playwright.sync_api", reason="the browser test needs playwright")
-CHROMIUM = shutil.which("chromium")
-if CHROMIUM is None:
-    pytest.skip("the browser test needs Debian's chromium package", allow_module_level=True)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as driver:
-        chromium = driver.chromium.launch(
-            executable_path=CHROMIUM, args=["--headless", "--no-sandbox", "--disable-gpu"]
-        )
-        yield chromium
-        chromium.close()
 
 
 @pytest.mark.parametrize("sources", [1, 8])

@@ -11,17 +11,10 @@ from glossa.train.data.cleaning.splitting import check_overlap, normalize_side, 
 @pytest.mark.parametrize(
     ("text", "normalized"),
     [
-        ("Go!", "go"),
-        ("go .", "go"),
-        ("Straße\u202f?", "strasse"),
-        ("ﬁn…", "fin"),
-        ("l’eau", "leau"),
-        ("हिन्दी।", "हिन्दी"),
-        ("?!", "?!"),
-        ("...", "..."),
-        ("1+1", "1+1"),
+        ("Go!", "go"), ("go .", "go"), ("Straße\u202f?", "strasse"), ("ﬁn…", "fin"), ("l’eau", "leau"),
+        ("हिन्दी।", "हिन्दी"), ("?!", "?!"), ("...", "..."), ("1+1", "1+1"),
     ],
-)
+)  # fmt: skip
 def test_normalize_side(text, normalized):
     assert normalize_side(text) == normalized
 
@@ -74,12 +67,10 @@ def test_both_directions_hold_out_the_same_pairs(pairs):
             assert (part["source"], part["target"]) == (mirrored[name]["target"], mirrored[name]["source"])
 
 
-def test_one_pair_is_enough_to_train_on():
-    splits = split_by_component(dataset_of(("a", "b"), ("c", "d"), ("e", "f")), 1, 1, 1)
-    assert {name: len(part) for name, part in splits.items()} == {"train": 1, "validation": 1, "test": 1}
-
-
 def test_too_few_or_too_connected():
+    assert set(split_by_component(dataset_of(("a", "b"), ("c", "d"), ("e", "f")), 1, 1, 1)) == {
+        "train", "validation", "test"
+    }  # fmt: skip
     with pytest.raises(GlossaError, match="2 pairs are too few to hold out 1 for validation and 1 for test"):
         split_by_component(dataset_of(("a", "b"), ("c", "d")), 1, 1, 1)
     with pytest.raises(GlossaError, match=r"validation split: of the 4 pairs, .* no such group of at most 1 is left"):

@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import pytest
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
@@ -7,7 +5,6 @@ from glossa.base.errors import GlossaError
 from glossa.train.data.arguments import TokenizerArguments
 from glossa.train.data.encoding.vocabulary import SPECIAL_TOKENS, has_marks, train_tokenizer, train_tokenizer_pair
 
-CASE = Path(__file__).parents[5] / "shared/cases/files/unigram-special-tokens"
 TEXTS = [
     "The cat sleeps on the mat.",
     "Le chat dort sur le tapis.",
@@ -15,24 +12,11 @@ TEXTS = [
     "Where did he put the other cat?",
 ] * 3
 HARD = [
-    "Où est l’été ? Çà et là, Noël, œuf.",
-    "It's “l'eau” – n'est-ce pas…",
-    "Vraiment\u00a0? 12\u202f345,67\u00a0€\u202f!",
-    "👩‍👩‍👧 fini 🎉",
-    "東京は大きいです。",
-    "e\u0301 is not é",
-    "هذا نص عربي",
-    "</s>",
-    "<pad>",
-    "<s> and <unk> and </s> inside <pad>",
-    "a  b   c",
-    "ends with one ",
-    "tab\tand\nnewline",
-    "\ufeffmark",
-    "a , b . c ! d 's",
-    "",
-    "\x00\x7f",
-]
+    "Où est l’été ? Çà et là, Noël, œuf.", "It's “l'eau” – n'est-ce pas…",
+    "Vraiment\u00a0? 12\u202f345,67\u00a0€\u202f!", "👩‍👩‍👧 fini 🎉", "東京は大きいです。",
+    "e\u0301 is not é", "هذا نص عربي", "</s>", "<pad>", "<s> and <unk> and </s> inside <pad>", "a  b   c",
+    "ends with one ", "tab\tand\nnewline", "\ufeffmark", "a , b . c ! d 's", "", "\x00\x7f",
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -52,20 +36,14 @@ def test_any_text_is_decoded_exactly(tokenizer, text):
     ids = tokenizer(text)["input_ids"]
     assert tokenizer.decode(ids, skip_special_tokens=True) == text
     assert tokenizer.decode(ids[:-1]) == text
-
-
-@pytest.mark.parametrize("text", HARD)
-def test_only_the_end_is_a_special_id(tokenizer, text):
-    ids = tokenizer(text)["input_ids"]
-    assert ids[-1] == 1
-    assert all(token > 3 for token in ids[:-1])
+    assert ids[-1] == 1 and all(token > 3 for token in ids[:-1]), "only the end is a special id"
 
 
 @pytest.mark.parametrize("languages", [(), ("en", "de")])
 @pytest.mark.parametrize("split_punctuation", [True, False])
 @pytest.mark.parametrize("model", ["unigram", "wordpiece", "word", "character"])
 def test_what_looks_like_a_special_token_is_text_for_every_model(model, split_punctuation, languages):
-    """The kind of the case `unigram-special-tokens`."""
+    """The case `unigram-special-tokens`."""
     options = TokenizerArguments(tokenizer_model=model, split_punctuation=split_punctuation, min_frequency=1)
     text = "A man </s> sleeps here <pad> and <s> there <unk> or <2de> ."
     tokenizer = train_tokenizer(
@@ -79,16 +57,6 @@ def test_what_looks_like_a_special_token_is_text_for_every_model(model, split_pu
     assert not special - {tokenizer.unk_token_id} & set(inside) and len(inside) > 10
     if model in ("unigram", "character"):
         assert tokenizer.decode(ids, skip_special_tokens=True) == text
-
-
-@pytest.mark.skipif(not CASE.is_dir(), reason="../shared/cases is not here")
-def test_the_case_unigram_special_tokens():
-    texts = [text for side in ("en", "de") for text in (CASE / f"k.{side}").read_text("utf-8").splitlines()]
-    options = TokenizerArguments(tokenizer_model="unigram")
-    tokenizer = train_tokenizer(texts, 500, options=options, target_languages=["en", "de"], exact=False).into("de")
-    for line in (CASE / "lines.txt").read_text("utf-8").splitlines():
-        ids = tokenizer(line)["input_ids"]
-        assert {*range(3), 4, 5} & {*ids[1:-1]} == set() and ids[0] == 5 and ids[-1] == 1
 
 
 def test_every_character_of_two_bytes_is_decoded(tokenizer):

@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy
 import pytest
+from small_corpus import content, here
 
 from glossa.base.errors import GlossaError
 from glossa.base.jobs.pool import in_processes
@@ -41,14 +42,6 @@ def disk(tmp_path):
     yield folder, lambda size: resize(size, "remount")
     # Files that are read in place keep the disk busy.
     subprocess.run(["umount", "-l", str(folder)], check=True)
-
-
-def here(load, items):
-    yield from map(load(), items)
-
-
-def content(folder):
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 def test_a_job_continues_when_there_is_room(tmp_path, disk, monkeypatch):

@@ -316,13 +316,9 @@ def test_rejects_are_the_rows_that_were_dropped(tmp_path, small):
     found = pyarrow.parquet.read_table(file).to_pylist()
     assert {row.pop("corpus") for row in found} == {"a"} and {row.pop("file") for row in found} == {path}
     assert [(row["line"], row["reason"], row["source"], row["target"]) for row in found] == [
-        (2, "empty", "", "x"),
-        (4, "html", "<b>c</b>", "c"),
-        (16, "malformed", "no tab", ""),
-        (3, "duplicates", "a b.", "b a!"),
-        (7, "near_duplicates", "e 2.", "2 e!"),
-        (9, "duplicates", "Hi.", "Ih!"),
-    ]
+        (2, "empty", "", "x"), (4, "html", "<b>c</b>", "c"), (16, "malformed", "no tab", ""),
+        (3, "duplicates", "a b.", "b a!"), (7, "near_duplicates", "e 2.", "2 e!"), (9, "duplicates", "Hi.", "Ih!"),
+    ]  # fmt: skip
     assert [bool(row["problem"]) for row in found] == [row["reason"] == "malformed" for row in found]
     counts = report.sources["a"]
     assert len(found) == sum(counts[row] for row in {row["reason"] for row in found})
