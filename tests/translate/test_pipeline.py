@@ -257,6 +257,7 @@ print(json.dumps([type(translate).__module__.split(".")[0], translate(texts)]))
 """
 
 
+@pytest.mark.slow
 def test_every_save_method_includes_the_pipeline(parts, alone, early, tmp_path):
     model, tokenizer = parts
     first, again, third = (tmp_path / name for name in ("first", "again", "third"))
