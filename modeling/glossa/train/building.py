@@ -167,7 +167,6 @@ def build_model(settings: Settings, tokenizer: PreTrainedTokenizerBase) -> PreTr
         model = load_start(settings)
         if settings.translator.add_language or settings.translator.add_vocabulary:
             grow(model, tokenizer, len(load_tokenizer(settings.translator.init_from)))
-        model.config.label_smoothing = settings.training.label_smoothing_factor
     else:
         config = settings.config(
             vocab_size=len(tokenizer),

@@ -193,7 +193,7 @@ def test_the_table_of_the_model_has_the_fields_of_its_configuration():
     config = {field.name: field for field in dataclasses.fields(GlossaConfig)}
     left_out = {name for name in GlossaConfig.__annotations__ if name.endswith("token_id")} | {
         # Other settings, the tokenizer or the data determine these.
-        "vocab_size", "decoder_vocab_size", "label_smoothing", "use_cache", "is_encoder_decoder", "source_language",
+        "vocab_size", "decoder_vocab_size", "use_cache", "is_encoder_decoder", "source_language",
         "target_language", "text_profile", "alignment_layer",
         # No recipe has set these to another value; Python can.
         "rotary_cross_attention", "embedding_norm", "init_std", "initialization", "rotary_base", "head_dim",

@@ -148,9 +148,8 @@ class Settings:
 
         Raises `GlossaError` if sizes do not fit together.
         """
-        smoothing = self.training.label_smoothing_factor
         try:
-            return GlossaConfig(**dataclasses.asdict(self.model), label_smoothing=smoothing, **tokens)
+            return GlossaConfig(**dataclasses.asdict(self.model), **tokens)
         except StrictDataclassError as error:
             raise GlossaError(str(error.__cause__ or error)) from error
 
