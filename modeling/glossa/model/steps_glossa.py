@@ -187,7 +187,7 @@ def _weights(layer: nn.Linear) -> tuple[torch.Tensor, torch.Tensor | None]:
 
 
 def _norm(module: Any) -> Callable[[torch.Tensor], torch.Tensor] | None:
-    """The norm as one call of a kernel; None if there is none."""
+    """The norm as one kernel call, or `None` without a norm."""
     if isinstance(module, nn.Identity):
         return None
     shape, weight, eps = module.normalized_shape, module.weight, module.eps

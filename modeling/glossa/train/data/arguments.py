@@ -284,13 +284,13 @@ class TokenizerArguments:
         check_ranges(self)
 
     def _refuse_ignored(self) -> None:
-        """A saved tokenizer is used as it is; settings of a new one would be ignored."""
+        """Raise `GlossaError` for settings of a new tokenizer next to a saved one, which would be ignored."""
         new = TokenizerArguments()
         for one in fields(self):
             value = getattr(self, one.name)
             if one.name != "tokenizer" and value != getattr(new, one.name):
                 raise GlossaError(
-                    f"{one.name} is {value}, but tokenizer is {self.tokenizer}, which is used as it is. Leave one "
+                    f"{one.name} is {value}, but tokenizer is {self.tokenizer}, which keeps its own settings. Leave one "
                     "of the two out."
                 )
 

@@ -23,7 +23,7 @@ from ...base.errors import GlossaError
 from ...base.shipped import shipped
 from ...base.values import MEANINGS, from_json, interval_problem, nearest, typed
 from ..data.arguments import RANGES, DataArguments, TokenizerArguments
-from ..data.filters import FILTERS, ONCE, PREFIX, checked, gathered
+from ..data.filters import FILTERS, FORMER_NAMES, PREFIX, checked, gathered
 from .table import ModelArguments, TrainingSettings, TranslatorArguments
 
 RECIPES = shipped("configuration")
@@ -194,7 +194,7 @@ class Given:
     """The settings of a recipe and of a command line, before their values are checked together.
 
     Attributes:
-        recipe: The recipe, as it was named; None if there is none.
+        recipe: The name of the recipe as given, or `None`.
         values: The settings that one of the two names, of their types; the command line has precedence. None: null.
         flags: Names of those on the command line.
     """
@@ -245,8 +245,8 @@ def parse(argv: Sequence[str]) -> Given:
     for name, own in _grouped(words):
         if not name:
             raise GlossaError(f"Command line: {unknown(own[0])}")
-        if name.startswith(PREFIX) or name in ONCE:
-            kind = FILTERS[one].kind if (one := ONCE.get(name, name.removeprefix(PREFIX))) in FILTERS else str
+        if name.startswith(PREFIX) or name in FORMER_NAMES:
+            kind = FILTERS[one].kind if (one := FORMER_NAMES.get(name, name.removeprefix(PREFIX))) in FILTERS else str
             flags[name] = own if kind is list else _one(name, own or ["true"])
         elif name not in settings():
             raise GlossaError(f"Command line: {unknown(name)}")

@@ -354,7 +354,7 @@ def _with_family_languages(
 def reused_tokenizer(settings: Settings, name: str) -> PreTrainedTokenizerBase:
     """The saved tokenizer with this folder or name, with the longest text of the new model.
 
-    Raises `GlossaError` if there is none, or a new model cannot use it: it lacks a token for padding, start, end or
+    Raises `GlossaError` if there is no tokenizer, or a new model cannot use it: it lacks a token for padding, start, end or
     the objective, does not end a target, or has two vocabularies for a model with one embedding matrix.
     """
     model = settings.model

@@ -20,13 +20,13 @@ from . import filters, plausibility, splitting
 from .splitting import excluded_sides, normalize_side, without_digits
 
 # Rows that are not pairs, although they are not malformed.
-ASIDE = {
+SET_ASIDE = {
     HEADER: "header", CONTINUED: "continued", UNTRANSLATED: "untranslated", OTHER_LANGUAGE: "other_language",
     OTHER_VARIANT: "other_variant",
 }  # fmt: skip
 UNITS = (UNTRANSLATED, OTHER_LANGUAGE)  # of which an example is shown if no pair is left
 # Outcomes of a row, as numbers, in the order of the checks; a row has the first that applies.
-OUTCOMES = ("kept", "malformed", *ASIDE.values(), "empty", "kept_out", "identical", "exclude", "overlap")
+OUTCOMES = ("kept", "malformed", *SET_ASIDE.values(), "empty", "kept_out", "identical", "exclude", "overlap")
 OUTCOMES += filters.NAMES
 NUMBERS = {name: number for number, name in enumerate(OUTCOMES)}
 KEPT, MALFORMED = NUMBERS["kept"], NUMBERS["malformed"]
@@ -130,7 +130,7 @@ def check_rows(batch: dict, rules: Rules) -> dict:
     for source, target, problem in zip(sources, targets, batch["problem"], strict=True):
         sides = ("", "")
         if problem:
-            outcomes.append(NUMBERS[ASIDE.get(set_aside(problem), "malformed")])
+            outcomes.append(NUMBERS[SET_ASIDE.get(set_aside(problem), "malformed")])
         elif not source or not target:
             outcomes.append(NUMBERS["empty"])
         else:
