@@ -72,7 +72,7 @@ def download(url: str) -> Path:
             if record.confirms(path):
                 if _has_changed(url, record.read()):
                     logger.warning(
-                        "%s has changed on the server since it was downloaded; the old copy %s is used. Remove that file "
+                        "%s has changed on the server since it was downloaded; %s is still used. Remove that file "
                         "to download the new version.",
                         masked(url),
                         path,

@@ -290,7 +290,7 @@ class TokenizerArguments:
             value = getattr(self, one.name)
             if one.name != "tokenizer" and value != getattr(new, one.name):
                 raise GlossaError(
-                    f"{one.name} is {value}, but tokenizer is {self.tokenizer}, which keeps its own settings. Leave one "
+                    f"{one.name} is {value}, but tokenizer is {self.tokenizer}, which has its own settings. Leave one "
                     "of the two out."
                 )
 
