@@ -49,7 +49,7 @@ PLACES = ("name", "dataset", "dataset_config", "data_path", "source_column", "ta
 def starting_point(settings: Settings) -> Path | None:
     """The checkpoint that the run continues from; None for a run that starts.
 
-    `resume_from_checkpoint: true` takes the last whole checkpoint of the run's folder, or starts from scratch without one.
+    `resume_from_checkpoint: true` takes the last whole checkpoint of the run's folder, or starts from scratch.
     Raises `GlossaError` if the folder already holds a run that is not to be continued, or a checkpoint is missing.
     """
     run, wanted = RunFolder(settings.training.output_dir), settings.training.resume_from_checkpoint

@@ -354,8 +354,8 @@ def _with_family_languages(
 def reused_tokenizer(settings: Settings, name: str) -> PreTrainedTokenizerBase:
     """The saved tokenizer with this folder or name, with the longest text of the new model.
 
-    Raises `GlossaError` if there is no tokenizer, or a new model cannot use it: it lacks a token for padding, start, end or
-    the objective, does not end a target, or has two vocabularies for a model with one embedding matrix.
+    Raises `GlossaError` if there is no tokenizer, or a new model cannot use it: it lacks a token for padding, start,
+    end or the objective, does not end a target, or has two vocabularies for a model with one embedding matrix.
     """
     model = settings.model
     if Path(name).is_dir() and not (Path(name) / "tokenizer.json").is_file():
