@@ -9,7 +9,8 @@ from transformers.models.mixtral.modeling_mixtral import MixtralSparseMoeBlock, 
 from transformers.models.switch_transformers.modeling_switch_transformers import SwitchTransformersSparseMLP
 
 from glossa import GlossaConfig
-from glossa.model.experts_glossa import GlossaExperts, load_balancing_loss
+from glossa.model.layers_glossa import GlossaExperts
+from glossa.model.loss_glossa import load_balancing_loss
 
 SOURCE = torch.tensor([[9, 8, 7, 6, 5, 1], [11, 12, 13, 1, 0, 0]])
 MASK = (SOURCE != 0).long()

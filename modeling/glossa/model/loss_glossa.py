@@ -1,4 +1,4 @@
-"""Cross-entropy with label smoothing, from logits, or from hidden states and the output layer.
+"""Losses: cross-entropy with label smoothing, the alignment of words, the load of experts.
 
 Shapes in comments: N positions, D width of the states, V vocabulary size.
 """
@@ -79,6 +79,26 @@ def alignment_loss(
         scores = scores.masked_fill(attention_mask[:, None, :] == 0, torch.finfo(scores.dtype).min)
     costs = -(alignments * scores.log_softmax(-1)).sum()
     return ALIGNMENT_WEIGHT * _mean(costs, labels, num_items_in_batch)
+
+
+def load_balancing_loss(
+    router_logits: torch.Tensor, experts_per_token: int, mask: torch.Tensor | None
+) -> torch.Tensor:
+    """How unevenly one layer loads its experts (Fedus et al. 2021, equations 4 to 6); k if it is even.
+
+    experts x sum over experts of (choices of the expert / tokens) x (mean probability of the expert)
+
+    Args:
+        router_logits: [N, experts].
+        experts_per_token: k, the choices of each token.
+        mask: [B, L], 0 at tokens that do not count (padding); all count if not given.
+    """
+    probabilities = router_logits.softmax(-1)
+    chosen = torch.zeros_like(probabilities).scatter_(1, probabilities.topk(experts_per_token).indices, 1.0)
+    if mask is not None:
+        counted = mask.flatten().bool()
+        probabilities, chosen = probabilities[counted], chosen[counted]
+    return probabilities.shape[-1] * (chosen.mean(0) * probabilities.mean(0)).sum()
 
 
 def _masses(vocabulary: int, smoothing: tuple[float, int | None]) -> tuple[float, float]:

@@ -4,7 +4,9 @@ Shapes in comments: B sequences, S source tokens, T target tokens, D width of th
 """
 
 import copy
+import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -21,24 +23,26 @@ from transformers.modeling_outputs import (
 )
 from transformers.modeling_utils import PreTrainedModel
 from transformers.processing_utils import Unpack
-from transformers.utils import TransformersKwargs, can_return_tuple, logging
+from transformers.utils import TransformersKwargs, cached_file, can_return_tuple, logging
 from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.import_utils import is_torchdynamo_compiling
 from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
 from .configuration_glossa import GlossaConfig
-from .experts_glossa import GlossaRouter, apply_feed_forward, build_feed_forward, load_balancing_loss
 from .generation_glossa import CACHE, GlossaGenerationMixin
 from .layers_glossa import (
     GlossaAttention,
     GlossaEmbeddings,
     GlossaResidual,
+    GlossaRouter,
     Rotary,
+    apply_feed_forward,
     build_attention,
+    build_feed_forward,
     build_norm,
     positions_of,
 )
-from .loss_glossa import alignment_loss, chunked_cross_entropy, smoothed_cross_entropy
+from .loss_glossa import alignment_loss, chunked_cross_entropy, load_balancing_loss, smoothed_cross_entropy
 from .steps_glossa import FORWARD
 
 logger = logging.get_logger(__name__)
@@ -220,24 +224,45 @@ class GlossaPreTrainedModel(PreTrainedModel):
             if isinstance(module, nn.LayerNorm):
                 init.zeros_(module.bias)
 
-    def save_pretrained(self, *args, **kwargs):
-        """As in transformers; when the code is saved too, also registers its `AutoModel` class and its pipeline."""
+    def save_pretrained(self, save_directory, *args, **kwargs):
+        """As in transformers; with the code, also saves the name of its `AutoModel` class, and its pipeline."""
         if self._auto_class is not None:
-            # transformers copies the files that this one imports, so the import makes it copy the pipeline.
-            from .pipeline_glossa import custom_pipelines
-
             names = getattr(self.config, "auto_map", None) or {}
             self.config.auto_map = names | {"AutoModel": "modeling_glossa.GlossaModel"}
             if self.can_generate():
-                self.config.custom_pipelines = custom_pipelines()
+                self._save_pipeline(Path(save_directory))
         own = self.config
         # A state that is given was gathered from processes, each of which holds a part of the weights.
         if kwargs.get("state_dict") is None and hasattr(self, "get_decoder") and self.get_decoder() is not self:
             self.config, kwargs["state_dict"] = self._as_shared()
         try:
-            return super().save_pretrained(*args, **kwargs)
+            return super().save_pretrained(save_directory, *args, **kwargs)
         finally:
             own.architectures, self.config = self.config.architectures, own
+
+    def _save_pipeline(self, folder: Path) -> None:
+        """Copy the files of the pipeline, or leave it out of the configuration if this model came without them.
+
+        transformers copies the files that this one imports. These are not among them: who loads the model alone need
+        neither fetch nor trust them.
+        """
+        found, wanted = {}, ["pipeline_glossa.py"]
+        for name in wanted:
+            file: Path | str | None = Path(__file__).with_name(name)
+            if not Path(str(file)).is_file():
+                file = cached_file(self.name_or_path, name, _raise_exceptions_for_missing_entries=False)
+            if file is None:
+                vars(self.config).pop("custom_pipelines", None)
+                return
+            found[name] = Path(file).read_bytes()
+            imported = re.findall(rb"^from \.(\w+) import", found[name], re.M)
+            wanted += [other for each in imported if (other := f"{each.decode()}.py") not in wanted]
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in found.items():
+            (folder / name).write_bytes(content)
+        self.config.custom_pipelines = {
+            "translation": {"impl": "pipeline_glossa.TranslationPipeline", "pt": ["AutoModelForSeq2SeqLM"]}
+        }
 
     def _as_shared(self) -> tuple[GlossaConfig, dict[str, torch.Tensor]]:
         """The configuration with the sharing of embeddings that the weights have, and the weights to save.

@@ -70,9 +70,9 @@ class TranslationPipeline(Pipeline):
             raise ValueError("tokenizer is None; give the model's tokenizer: TranslationPipeline(model, tokenizer).")
         super().__init__(model=model, tokenizer=tokenizer, **{"task": "translation"} | kwargs)
         self.model.eval()
-        if getattr(self.model.config, "custom_pipelines", None):
+        for task in (getattr(self.model.config, "custom_pipelines", None) or {}).values():
             # Loading by name leaves classes in this field, which prevent printing and saving the configuration.
-            self.model.config.custom_pipelines = custom_pipelines()
+            task["pt"] = [getattr(kind, "__name__", kind) for kind in task["pt"]]
 
     def _sanitize_parameters(
         self, split_sentences=None, key=None, return_scores=None, tgt_lang=None, **generate_kwargs
@@ -264,11 +264,6 @@ def _join(pieces: list[list[dict]], segments: list[Segment]) -> list[dict]:
 
 def _single(found: list[dict]):
     return found[0] if len(found) == 1 else found
-
-
-def custom_pipelines() -> dict[str, dict]:
-    """The entry in config.json that lets `pipeline("translation", trust_remote_code=True)` find this file."""
-    return {"translation": {"impl": "pipeline_glossa.TranslationPipeline", "pt": ["AutoModelForSeq2SeqLM"]}}
 
 
 __all__ = ["TranslationPipeline"]
