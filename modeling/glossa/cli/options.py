@@ -33,6 +33,15 @@ def _field(prefix: str, meaning: str, default: Any, settings: dict[str, Any]) ->
     return field(default=default, metadata=metadata, kw_only=True)
 
 
+def changed(options: Any) -> list[str]:
+    """The names of the options whose values are not their defaults."""
+    defaults = {
+        entry.name: entry.default if entry.default_factory is MISSING else entry.default_factory()
+        for entry in fields(options)
+    }
+    return [name for name, default in defaults.items() if getattr(options, name) != default]
+
+
 def add_options(parser: argparse.ArgumentParser, kind: type) -> None:
     """Add the options that the fields of `kind` declare, of the types of these fields."""
     types = get_type_hints(kind)

@@ -1,0 +1,124 @@
+"""The options of `glossa score`, and their checks."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ..base.errors import GlossaError
+from ..translate.engines.engine import ENGINES
+from ..translate.languages import Languages, Wanted
+from ..translate.loading import check_name, load_tokenizer
+from . import whole
+from .options import argument, changed, flag, option
+from .places import ray_option
+
+COLUMNS = ("source_column", "target_column")
+METRICS = ("bleu", "chrf", "ter", "rouge", "cer", "wer")
+RESAMPLES = 1000  # sacreBLEU's default
+# Options that --robustness refuses, and those that --force refuses.
+OF_SCORES = {"baseline", "length_penalty", "rerank", "metrics", "comet", "n_bootstrap", "memory", "force"}
+OF_TRANSLATIONS = OF_SCORES - {"force"} | {"num_beams", "engine", "ray"}
+
+
+@dataclass(frozen=True)
+class ScoreOptions:
+    """The options of `glossa score`."""
+
+    models: list[str] = argument("folder of a run, or Hub name", metavar="MODEL")
+    split: str = option("of the run (default: test)", choices=("validation", "test"), default="test")
+    data_path: list[str] | None = option("score these pairs instead (any format that training reads)")
+    source_language: str | None = option("of --data_path (default: that of the run)")
+    target_language: str | None = option(
+        "of --data_path (default: that of the run); needed for a model of several target languages"
+    )
+    source_column: str | None = option(
+        "of --data_path, by name or number (default: that of the run, if its data have one)"
+    )
+    target_column: str | None = option(
+        "of --data_path, by name or number (default: that of the run, if its data have one)"
+    )
+    bleu_tokenizer: str | None = option("sacreBLEU's (default: that of the run, or of the target language)")
+    num_beams: list[int] | None = option("beams (default: 1 and the model's own)")
+    length_penalty: list[float] | None = option(
+        "divide beam scores by the length to the power of each X in turn (default: the model's own)", metavar="X"
+    )
+    rerank: str | None = option(
+        "with beams, rank the translations with this model too (--baseline is not reranked)", metavar="OTHER"
+    )
+    batch_tokens: int = option("source tokens per batch (default: 4096)", default=4096)
+    engine: str = option(
+        "CTranslate2 if it can have the model, generate, or an exported model (default: auto)",
+        choices=ENGINES,
+        default="auto",
+    )
+    n_bootstrap: int = option(
+        f"resamples for intervals, 0 for none (default: {RESAMPLES})", type=whole(0), default=RESAMPLES
+    )
+    metrics: list[str] = option(
+        "bleu chrf ter (the default), rouge, cer (character error rate), wer (word error rate)",
+        default=list(METRICS[:3]),
+        choices=METRICS,
+        metavar="NAME",
+    )
+    comet: bool = flag("print COMET too, if its command comet-score is installed")
+    baseline: str | None = option("another model: test whether the difference could be chance")
+    robustness: bool = flag("show what is kept of the score if the sources are written in other ways")
+    memory: Path | None = option("a translation memory, as of `glossa translate`", metavar="FILE")
+    force: bool = flag(
+        "print the perplexity of the references instead of translating; --output has each log-probability"
+    )
+    ray: str | None = ray_option()
+    output: str | None = option("write scores and translations to this JSON file")
+
+    @property
+    def wanted(self) -> Wanted:
+        """The languages that the model is asked for."""
+        return Wanted(self.target_language, self.source_language)
+
+
+def check(arguments: ScoreOptions) -> None:
+    """Raise `GlossaError` for a model or folder that does not exist, and for options that contradict each other."""
+    for name in [*arguments.models, arguments.baseline, arguments.rerank]:
+        if name is not None:
+            check_name(name)
+    if arguments.output and not Path(arguments.output).parent.is_dir():
+        raise GlossaError(f"{arguments.output}: there is no folder {Path(arguments.output).parent}. Make it first.")
+    for name in changed(arguments):
+        if arguments.robustness and name in OF_SCORES:
+            raise GlossaError(
+                f"--{name} is for one set of scores, but --robustness shows many. Leave one of them out."
+            )
+        if arguments.force and name in OF_TRANSLATIONS:
+            raise GlossaError(f"--{name} is for translations, but --force makes none. Leave one of them out.")
+
+
+def settle_languages(arguments: ScoreOptions) -> ScoreOptions:
+    """Fill in the languages that are not given from the first model. Raises `GlossaError` if they are unknown."""
+    model = arguments.models[0]
+    own = Languages.of(model)
+    if not arguments.data_path:
+        check_held_out(arguments, own)
+    source, target = arguments.source_language or own.source, arguments.target_language or own.target
+    if own.tagged:
+        tokenizer = load_tokenizer(model)
+        Languages.choose(tokenizer, model, arguments.wanted)
+        target = tokenizer.tgt_lang  # type: ignore[attr-defined]
+    if arguments.data_path and None in (source, target):
+        raise GlossaError(f"The languages of {model} are unknown. Give --source_language and --target_language.")
+    return replace(arguments, source_language=source, target_language=target)
+
+
+def check_held_out(arguments: ScoreOptions, own: Languages) -> None:
+    """Raise `GlossaError` for options that contradict the held-out pairs of a run, or do not apply to them."""
+    from ..base.languages import settled_code
+
+    for name in COLUMNS:
+        if getattr(arguments, name):
+            raise GlossaError(f"--{name} is for pairs of --data_path. Give these too, or leave it out.")
+    languages = {"source_language": own.source} | ({} if own.tagged else {"target_language": own.target})
+    for name, code in languages.items():
+        given = getattr(arguments, name)
+        if given and settled_code(given) != code:
+            raise GlossaError(
+                f"--{name} {given} is for pairs of --data_path. The held-out pairs of {arguments.models[0]} have "
+                f"{code}. Leave it out."
+            )
