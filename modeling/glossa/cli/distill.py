@@ -18,18 +18,18 @@ cluster: the pairs are the same for any number of processes and machines.
 """
 
 import shlex
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..base.errors import GlossaError
 from ..base.paths import file_groups, is_remote, is_table
-from ..translate.engines.engine import ENGINES
 from ..translate.languages import Languages
 from ..translate.loading import check_name
-from .options import argument, flag, option, read
-from .places import place_of, ray_option
+from .options import argument, changed, flag, option, read
+from .places import place_of
+from .shared_options import BackTranslationOptions, BatchOptions, DataOptions, LanguageOptions, SearchOptions
 
 if TYPE_CHECKING:
     from datasets import DatasetDict
@@ -43,37 +43,18 @@ Rows = list[tuple[str, str | None]]
 
 
 @dataclass(frozen=True)
-class DistillOptions:
+class DistillOptions(LanguageOptions, DataOptions, BatchOptions, SearchOptions, BackTranslationOptions):
     """The options of `glossa distill`."""
 
     teachers: list[str] = argument("folder of a run, or Hub name", default=[], nargs="*", metavar="TEACHER")
     output: str = option("file to write", required=True, metavar="FILE.jsonl")
     teacher_command: str | None = option("a program that translates lines, instead of teachers", metavar="PROGRAM")
     teacher_seconds: float = option("time limit of the program for 2,000 texts (default: 3600)", default=3600.0)
-    data_path: list[str] | None = option(
-        "files of pairs to translate, or the folder of a run: what it was trained on (default: the first teacher)"
-    )
     text: list[str] | None = option("text in one language to translate instead", metavar="FILE")
-    source_language: str | None = option("of the pairs (default: the first teacher's)")
-    target_language: str | None = option("of the pairs (default: the first teacher's)")
-    source_column: str | None = option("of --data_path, by name or number (default: the first run's)")
-    target_column: str | None = option("of --data_path, by name or number (default: the first run's)")
     text_column: str | None = option("column of the texts, if --text is a table")
-    engine: str = option(
-        "CTranslate2 if it can have the teacher, generate, or an exported teacher (default: auto)",
-        choices=ENGINES,
-        default="auto",
-    )
     ensemble: bool = flag("the teachers translate together, not one by one")
-    num_beams: int | None = option("beams (default: the model's own)")
-    num_return_sequences: int = option("translations per text (default: 1)", default=1)
-    sample: bool = flag("draw translations at random instead of searching")
     closest: bool = flag("keep the translation most similar to the reference")
-    tag: str = option('text before sources that are translations, such as "<bt> "', default="")
     with_original: bool = flag("also write the original pairs")
-    batch_tokens: int = option("source tokens per batch (default: 4096)", default=4096)
-    workers: int | None = option("processes, each with a thread (default: none)", metavar="N")
-    ray: str | None = ray_option()
 
 
 def parse(argv: list[str]) -> DistillOptions:
@@ -149,8 +130,7 @@ def check_teachers(arguments: DistillOptions) -> None:
         return
     if not arguments.text and (not arguments.data_path or find_run(arguments)):
         raise GlossaError("--teacher_command has no training pairs. Give texts with --text, or files of --data_path.")
-    defaults = {entry.name: entry.default for entry in fields(DistillOptions)}
-    if refused := [name for name in OF_MODELS if getattr(arguments, name) != defaults[name]]:
+    if refused := [name for name in OF_MODELS if name in changed(arguments)]:
         raise GlossaError(f"--{refused[0]} is for trained models; --teacher_command gives one translation of a text.")
 
 

@@ -63,7 +63,7 @@ def settings_of(arguments: TranslateOptions, ignored: Collection[str]) -> dict[s
     if settings.get("memory"):
         from ..translate.memory.building import stamp_of
 
-        settings["memory"] = stamp_of(Path(settings["memory"]))
+        settings["memory"] = stamp_of(settings["memory"])
     return settings
 
 
@@ -78,7 +78,7 @@ def glossary_of(arguments: TranslateOptions) -> "Glossary | None":
 
 def recall_of(arguments: TranslateOptions) -> "Recall | None":
     """The translation memory that `arguments` of `glossa translate` name, if any."""
-    if not arguments.memory:
+    if arguments.memory is None:
         if arguments.memory_threshold is not None:
             raise GlossaError("--memory_threshold is for a memory: give --memory FILE.")
         return None
@@ -86,9 +86,7 @@ def recall_of(arguments: TranslateOptions) -> "Recall | None":
     from ..translate.texts.recall import Recall
 
     languages = languages_of(arguments)
-    return Recall.opened(
-        Path(arguments.memory), languages.source, languages.target, arguments.memory_threshold or USED
-    )
+    return Recall.opened(arguments.memory, languages.source, languages.target, arguments.memory_threshold or USED)
 
 
 def languages_of(arguments: TranslateOptions) -> Languages:

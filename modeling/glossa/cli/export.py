@@ -13,7 +13,8 @@ from typing import Any
 
 from ..base.errors import GlossaError
 from ..translate.loading import check_name, load_config, load_model, load_tokenizer, read_config
-from .options import argument, option, read
+from .options import option, read
+from .shared_options import ModelOptions
 
 FAMILIES = ("bart", "marian", "mbart", "pegasus")
 FORMATS = [*FAMILIES, "ctranslate2", "argos", "onnx", "web", "transformers.js"]
@@ -22,10 +23,9 @@ TYPES = ("int8", "int8_float32", "int8_float16", "int8_bfloat16", "int16", "floa
 
 
 @dataclass(frozen=True)
-class ExportOptions:
+class ExportOptions(ModelOptions):
     """The options of `glossa export`."""
 
-    model: str = argument("folder of a run, or Hub name")
     to: str = option("the format", required=True, choices=FORMATS)
     output: str = option("the folder to write; of argos the file", required=True)
     precision: str = option(

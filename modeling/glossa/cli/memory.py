@@ -20,46 +20,41 @@ from .options import argument, option, read
 
 
 @dataclass(frozen=True)
-class BuildOptions:
+class ShowOptions:
+    """The options of `glossa memory show`, which all actions have."""
+
+    memory: Path = argument("file of the memory", metavar="MEMORY")
+
+
+@dataclass(frozen=True)
+class AddOptions(ShowOptions):
+    """The options of `glossa memory add`."""
+
+    files: list[Path] = argument("files of pairs, or folders of these", metavar="FILE")
+
+
+@dataclass(frozen=True)
+class BuildOptions(AddOptions):
     """The options of `glossa memory build`."""
 
-    memory: Path = argument("file to make", metavar="MEMORY")
-    files: list[Path] = argument("files of pairs, or folders of these", metavar="FILE")
     source_language: str = option("code or name", required=True, metavar="CODE")
     target_language: str = option("code or name", required=True, metavar="CODE")
 
 
 @dataclass(frozen=True)
-class AddOptions:
-    """The options of `glossa memory add`."""
-
-    memory: Path = argument("a memory", metavar="MEMORY")
-    files: list[Path] = argument("files of pairs, or folders of these", metavar="FILE")
-
-
-@dataclass(frozen=True)
-class SearchOptions:
+class FindOptions(ShowOptions):
     """The options of `glossa memory search`."""
 
-    memory: Path = argument("a memory", metavar="MEMORY")
     text: str = argument("a text in its source language", metavar="TEXT")
     threshold: int = option("lowest score (default: 50)", default=50, type=whole(1, 100), metavar="SCORE")
     most: int = option("how many (default: 5)", default=5, metavar="N")
 
 
 @dataclass(frozen=True)
-class RemoveOptions:
+class RemoveOptions(ShowOptions):
     """The options of `glossa memory remove`."""
 
-    memory: Path = argument("a memory", metavar="MEMORY")
     ids: list[int] = argument("ids, as `glossa memory search` shows them", metavar="ID")
-
-
-@dataclass(frozen=True)
-class ShowOptions:
-    """The options of `glossa memory show`."""
-
-    memory: Path = argument("a memory", metavar="MEMORY")
 
 
 def main(argv: list[str]) -> None:
@@ -99,7 +94,7 @@ def _show(counts) -> None:
     )
 
 
-def search(options: SearchOptions) -> None:
+def search(options: FindOptions) -> None:
     from ..translate.memory.store import Memory
 
     with Memory.open(options.memory) as memory:
@@ -131,7 +126,7 @@ def show(options: ShowOptions) -> None:
 _ACTIONS: dict[str, tuple[type, Any]] = {
     "build": (BuildOptions, build),
     "add": (AddOptions, add),
-    "search": (SearchOptions, search),
+    "search": (FindOptions, search),
     "remove": (RemoveOptions, remove),
     "show": (ShowOptions, show),
 }

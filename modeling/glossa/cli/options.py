@@ -1,8 +1,9 @@
 """The options of a command: fields of a frozen dataclass, each declared once with its help."""
 
 import argparse
+import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import MISSING, field, fields
+from dataclasses import MISSING, Field, field, fields
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
@@ -43,9 +44,15 @@ def changed(options: Any) -> list[str]:
 
 
 def add_options(parser: argparse.ArgumentParser, kind: type) -> None:
-    """Add the options that the fields of `kind` declare, of the types of these fields."""
+    """Add the options that the fields of `kind` declare: its own, then those of its bases in their order."""
     types = get_type_hints(kind)
-    for entry in fields(kind):  # type: ignore[arg-type]
+    declared = [inspect.get_annotations(base) for base in kind.__mro__]
+
+    def order(entry: Field) -> int:
+        positional = not entry.metadata["prefix"]  # stays in the order of the fields
+        return -1 if positional else next(place for place, names in enumerate(declared) if entry.name in names)
+
+    for entry in sorted(fields(kind), key=order):  # type: ignore[arg-type]
         settings = _settings_of(types[entry.name]) | entry.metadata["settings"]
         if settings.get("action") not in (None, "append"):
             settings = entry.metadata["settings"]

@@ -4,21 +4,10 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from .options import option
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ..base.jobs.stage import Place
-
-
-def ray_option() -> Any:
-    """The option `--ray`."""
-    return option(
-        "run on a Ray cluster: auto (already running here), local (start one), HOST:PORT or ray://HOST:PORT; all "
-        'machines must see the files (pip install "glossa-mt[ray]")',
-        metavar="ADDRESS",
-    )
 
 
 @contextlib.contextmanager

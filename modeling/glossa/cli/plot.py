@@ -15,6 +15,7 @@ from ..translate.languages import Languages
 from ..translate.loading import check_name, load_model, load_tokenizer
 from . import new_parser
 from .options import add_options, argument, option
+from .shared_options import ModelOptions, TargetOptions
 
 ALL = "all"
 
@@ -29,12 +30,10 @@ def layer_number(text: str) -> int | str:
 
 
 @dataclass(frozen=True)
-class AttentionOptions:
+class AttentionOptions(ModelOptions, TargetOptions):
     """The options of `glossa plot attention`."""
 
-    model: str = argument("folder of a run, or Hub name")
     source: str = option("the source sentence", required=True)
-    target_language: str | None = option("for a model of several target languages", metavar="CODE")
     target: str | None = option("the target sentence (default: the model's translation)")
     part: str = option("default: cross", default="cross", choices=("encoder", "decoder", "cross"))
     layer: int | str = option(

@@ -23,7 +23,8 @@ from ..base.jobs.pool import cores
 from ..train.plan import catalog
 from ..translate.loading import check_name
 from .options import flag, option, read_known
-from .places import place_of, ray_option
+from .places import place_of
+from .shared_options import BackTranslationOptions, RayOptions
 from .train import check
 
 if TYPE_CHECKING:
@@ -33,20 +34,17 @@ MODULES = ("glossa_command", "glossa.train.data.preparing.prepare")  # that proc
 
 
 @dataclass(frozen=True)
-class PrepareOptions:
+class PrepareOptions(BackTranslationOptions, RayOptions):
     """The options of `glossa prepare` that are no settings of the data."""
 
     output: Path = option("folder to write", required=True, metavar="FOLDER")
     processes: int = option("processes on this machine (default: one for each core)", default=0, metavar="N")
-    ray: str | None = ray_option()
     parts: Path | None = option("folder for what is cleaned (default: OUTPUT.parts)", metavar="FOLDER")
     rejects: bool = flag("also write the rows that were dropped, with the reason of each, into OUTPUT/rejects")
     back_translate: list[str] = option(
         "text in the target language, which --teacher translates to more sources", default=[], metavar="FILE"
     )
     teacher: str | None = option("run or Hub name of a model of the opposite direction", metavar="MODEL")
-    sample: bool = flag("draw back-translations at random instead of searching")
-    tag: str = option('text before back-translated sources, such as "<bt> "', default="")
 
 
 def main(argv: list[str]) -> None:

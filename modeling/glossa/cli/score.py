@@ -5,7 +5,8 @@ the first reference of each source, and against all of them if any source has se
 tests whether the difference to another model could be chance, by paired bootstrap of BLEU, chrF++ and TER.
 
 With --rerank OTHER, a search with N beams gives N translations. The translation with the highest sum of both models'
-log-probabilities is scored. OTHER may translate in the opposite direction.
+log-probabilities is scored. OTHER may translate in the opposite direction. The translations of --baseline are not
+reranked.
 
 `--robustness` shows what the model keeps of its BLEU if the sources are written in another way, such as in upper case
 or with typing errors, with greedy search unless --num_beams has a number. The table of a run's own test pairs is kept

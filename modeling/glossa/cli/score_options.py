@@ -4,12 +4,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..base.errors import GlossaError
-from ..translate.engines.engine import ENGINES
-from ..translate.languages import Languages, Wanted
+from ..translate.languages import Languages
 from ..translate.loading import check_name, load_tokenizer
 from . import whole
-from .options import argument, changed, flag, option
-from .places import ray_option
+from .options import changed, flag, option
+from .shared_options import BatchOptions, DataOptions, LanguageOptions, MemoryOptions, ModelsOptions
 
 COLUMNS = ("source_column", "target_column")
 METRICS = ("bleu", "chrf", "ter", "rouge", "cer", "wer")
@@ -20,35 +19,14 @@ OF_TRANSLATIONS = OF_SCORES - {"force"} | {"num_beams", "engine", "ray"}
 
 
 @dataclass(frozen=True)
-class ScoreOptions:
+class ScoreOptions(ModelsOptions, LanguageOptions, DataOptions, BatchOptions, MemoryOptions):
     """The options of `glossa score`."""
 
-    models: list[str] = argument("folder of a run, or Hub name", metavar="MODEL")
     split: str = option("of the run (default: test)", choices=("validation", "test"), default="test")
-    data_path: list[str] | None = option("score these pairs instead (any format that training reads)")
-    source_language: str | None = option("of --data_path (default: that of the run)")
-    target_language: str | None = option(
-        "of --data_path (default: that of the run); needed for a model of several target languages"
-    )
-    source_column: str | None = option(
-        "of --data_path, by name or number (default: that of the run, if its data have one)"
-    )
-    target_column: str | None = option(
-        "of --data_path, by name or number (default: that of the run, if its data have one)"
-    )
     bleu_tokenizer: str | None = option("sacreBLEU's (default: that of the run, or of the target language)")
     num_beams: list[int] | None = option("beams (default: 1 and the model's own)")
     length_penalty: list[float] | None = option(
         "divide beam scores by the length to the power of each X in turn (default: the model's own)", metavar="X"
-    )
-    rerank: str | None = option(
-        "with beams, rank the translations with this model too (--baseline is not reranked)", metavar="OTHER"
-    )
-    batch_tokens: int = option("source tokens per batch (default: 4096)", default=4096)
-    engine: str = option(
-        "CTranslate2 if it can have the model, generate, or an exported model (default: auto)",
-        choices=ENGINES,
-        default="auto",
     )
     n_bootstrap: int = option(
         f"resamples for intervals, 0 for none (default: {RESAMPLES})", type=whole(0), default=RESAMPLES
@@ -62,17 +40,10 @@ class ScoreOptions:
     comet: bool = flag("print COMET too, if its command comet-score is installed")
     baseline: str | None = option("another model: test whether the difference could be chance")
     robustness: bool = flag("show what is kept of the score if the sources are written in other ways")
-    memory: Path | None = option("a translation memory, as of `glossa translate`", metavar="FILE")
     force: bool = flag(
         "print the perplexity of the references instead of translating; --output has each log-probability"
     )
-    ray: str | None = ray_option()
     output: str | None = option("write scores and translations to this JSON file")
-
-    @property
-    def wanted(self) -> Wanted:
-        """The languages that the model is asked for."""
-        return Wanted(self.target_language, self.source_language)
 
 
 def check(arguments: ScoreOptions) -> None:

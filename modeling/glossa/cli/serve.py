@@ -6,7 +6,7 @@ language if two models make that possible. A model is loaded at its first use, a
 
 Only this machine can reach it unless --host is given. `glossa serve --new_key NAME --keys FILE` makes a key, writes
 its hash into FILE, and prints it once; with --keys every request needs a key. Ctrl-C or SIGTERM ends the server when
-all requests are answered.
+all requests are answered. All requests use the translation memory of --memory.
 """
 
 import logging
@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..base.errors import GlossaError
-from ..translate.engines.engine import ENGINES
 from . import whole
 from .options import argument, flag, option, read
+from .shared_options import EngineOptions, MemoryOptions
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ LOOPBACK = ("127.0.0.1", "::1", "[::1]", "localhost")
 
 
 @dataclass(frozen=True)
-class ServeOptions:
+class ServeOptions(EngineOptions, MemoryOptions):
     """The options of `glossa serve`."""
 
     models: list[str] = argument(
@@ -37,14 +37,10 @@ class ServeOptions:
     )
     host: str = option("address to listen on (default: 127.0.0.1, this machine)", default="127.0.0.1")
     port: int = option(f"default: {PORT}", type=whole(1, 65535), default=PORT)
-    engine: str = option("default: auto", choices=ENGINES, default="auto")
     max_loaded: int = option("models in memory (default: 4)", default=4)
     keys: Path | None = option("accept requests with a key of this file only", metavar="FILE")
     new_key: str | None = option("add a key to the file of --keys, print it, and end", metavar="NAME")
     corrections: Path | None = option("save suggested translations in this file", metavar="FILE")
-    memory: Path | None = option(
-        "a translation memory of `glossa memory`, or a TMX file or a table of pairs, for all requests", metavar="FILE"
-    )
     memories: Path | None = option(
         "keep the suggestions of each key in a translation memory of its own in this folder", metavar="FOLDER"
     )

@@ -5,6 +5,9 @@ sentence by sentence. With --num_return_sequences N every line gives N lines, be
 with its log-probability and a tab. Several models translate together: each token is chosen by the mean of their
 log-probabilities.
 
+For a model of several target languages, a line may begin with the tag of another language than --target_language, such
+as <2fr>.
+
 If CTranslate2 is installed and can have the model, it translates: the model is exported once, into the cache of
 Hugging Face. --engine torch translates with transformers' `generate`; --engine ctranslate2 takes a folder that
 `glossa export --to ctranslate2` wrote as MODEL.

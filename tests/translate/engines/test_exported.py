@@ -191,7 +191,7 @@ def test_processes_that_load_later_find_an_exported_model(model, caplog):
 @pytest.mark.parametrize("parse", [command.parse, distill.parse])
 def test_auto_is_the_default(parse):
     assert parse(["model", *(["--output", "x"] if parse is distill.parse else [])]).engine == "auto"
-    assert score.parse(["model"]).engine is None
+    assert score.parse(["model"]).engine == "auto"
 
 
 PROGRAM = """
