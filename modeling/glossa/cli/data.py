@@ -6,12 +6,11 @@ The cleaned data stay in the cache, so that a training run starts immediately. `
 data.
 """
 
-import sys
 from pathlib import Path
 
 from ..base.errors import GlossaError
 from ..train.plan import catalog
-from .train import check, print_help, take_option
+from .train import check, print_help, wants_help
 
 # In the order of processing: what is read, what is held out, what is dropped.
 COMMON = (
@@ -23,19 +22,17 @@ KEPT = 5  # pairs that are printed
 
 
 def main(argv: list[str]) -> None:
-    if not argv or {"-h", "--help", "help"} & set(argv):
+    if wants_help(argv):
         own = (name for name, setting in catalog.settings().items() if setting.group == "data")
-        print_help(own if "all" in argv else COMMON, __doc__)
-        sys.exit(0)
-    argv, page = take_option(argv, "html")
-    given = catalog.parse(argv)
+        return print_help(own if "all" in argv else COMMON, __doc__)
+    given = catalog.parse(argv, {"html": ()})
     with given.placed():
         check(given)
-        show(given, page)
+        show(given)
 
 
-def show(given: catalog.Given, page: str | None) -> None:
-    """Prepare the data and print their report; with a `page`, write it to this file as well."""
+def show(given: catalog.Given) -> None:
+    """Prepare the data, print their report, and write it to the file of --html."""
     from ..train.data.cleaning.report_page import report_page
     from ..train.data.pairs import prepare_pairs
     from ..train.plan.arguments import parse_settings
@@ -56,7 +53,7 @@ def show(given: catalog.Given, page: str | None) -> None:
         print(f"  {row['source']} | {row['target']}")
     sizes = ", ".join(f"{size:,} {split}" for split, size in report.sizes.items())
     print(f"\nPairs: {sizes}. After tokenization, training also drops those over max_length and filters.length_ratio.")
-    if page is not None:
+    if page := given.options.get("html"):
         title = f"Data of {given.recipe}" if given.recipe else "Data"
         Path(page).write_text(report_page(title, report, train), encoding="utf-8")
         print(f"Written: {page}")

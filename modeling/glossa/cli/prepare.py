@@ -81,11 +81,18 @@ def with_back_translations(options: PrepareOptions, data: "DataArguments", folde
     pairs = folder / "back-translated" / f"{stamp([known.encode()])}.jsonl"
     if not pairs.exists():
         pairs.parent.mkdir(exist_ok=True)
-        place = ["--ray", options.ray] if options.ray is not None else ["--workers", str(options.processes)]
-        languages = ["--source_language", data.source_language, "--target_language", data.target_language]
-        words = [options.teacher, "--text", *options.back_translate, "--output", str(pairs), *place, *languages]
-        words += ["--sample"] * options.sample
-        distill.make_pairs(distill.parse(words))
+        distill.make_pairs(
+            distill.DistillOptions(
+                teachers=[options.teacher],
+                text=options.back_translate,
+                output=str(pairs),
+                source_language=data.source_language,
+                target_language=data.target_language,
+                sample=options.sample,
+                ray=options.ray,
+                workers=None if options.ray is not None else options.processes,
+            )
+        )
     made = {"name": "back-translations", "data_path": [str(pairs)], "tag": options.tag}
     made |= {"source_column": "source", "target_column": "target"}
     sources: list = [*(list[Any](data.sources) or [described(data)]), made]

@@ -35,57 +35,41 @@ COMMON = (
     "hours", "num_train_epochs", "batch_tokens", "learning_rate", "bf16", "num_beams",
 )  # fmt: skip
 
-PLANS = ("text", "yaml")  # forms of --explain
+OPTIONS = {"corrections": (), "explain": ("text", "yaml")}  # that are no settings, with their values
 
 
 def main(argv: list[str]) -> None:
-    if not argv or {"-h", "--help", "help"} & set(argv):
-        settings = catalog.settings()
-        every = [name for name in settings if name not in catalog.REFUSED]
-        if "all" in argv:
-            print_help([name for name in every if not settings[name].inherited], brief=True)
-        elif "trainer" in argv:
-            print_help([name for name in every if settings[name].inherited])
-        else:
-            print_help([word for word in argv if word in settings] or COMMON)
-        sys.exit(0)
-    argv, file = take_option(argv, "corrections")
-    argv, form = take_option(argv, "explain", PLANS)
-    given = catalog.parse(argv)
-    if file is not None:
-        return learn(argv, given, file, form)
+    if wants_help(argv):
+        return show_help(argv)
+    given = catalog.parse(argv, OPTIONS)
+    if "corrections" in given.options:
+        learn(given)
+    elif "explain" in given.options:
+        explain(given)
+    else:
+        train(given)
+
+
+def train(given: catalog.Given) -> None:
+    """Train in one or several processes. Raises `GlossaError` if a setting is wrong, or a process ends early."""
     with given.placed():
         check(given)
-        if form is not None:
-            from ..train.plan.arguments import parse_settings
-            from ..train.plan.explain import explain
-
-            return print(explain(parse_settings(given), form))
         processes.start(given)
 
 
-def take_option(argv: list[str], name: str, forms: tuple[str, ...] = ()) -> tuple[list[str], str | None]:
-    """`argv` without `--name [VALUE]`, and the value, None without the option; with `forms`, the first is the default.
+def explain(given: catalog.Given) -> None:
+    """Print the value of each setting and its origin."""
+    from ..train.plan.arguments import parse_settings
+    from ..train.plan.explain import explain
 
-    Raises `GlossaError` for another value than those of `forms` or, without them, if there is none.
-    """
-    where = next((number for number, word in enumerate(argv) if word.partition("=")[0] == f"--{name}"), None)
-    if where is None:
-        return argv, None
-    value, rest = argv[where].partition("=")[2], argv[where + 1 :]
-    if not value and rest and (rest[0] in forms if forms else not rest[0].startswith("--")):
-        value = rest.pop(0)
-    value = value or next(iter(forms), "")
-    if not value:
-        raise GlossaError(f"--{name} names no file. Give one.")
-    if forms and value not in forms:
-        raise GlossaError(f"--{name} is {value}; it must be {' or '.join(forms)}.")
-    return argv[:where] + rest, value
+    with given.placed():
+        check(given)
+        print(explain(parse_settings(given), given.options["explain"]))
 
 
-def learn(argv: list[str], given: catalog.Given, file: str, form: str | None) -> None:
-    """Train the model of `--init_from` further on the corrections in `file`; ends with status 1 if it is worse."""
-    if form is not None:
+def learn(given: catalog.Given) -> None:
+    """Train the model of `init_from` further on the corrections in a file. Ends with status 1 if it becomes worse."""
+    if "explain" in given.options:
         raise GlossaError("--explain prints no plan of --corrections, whose recipe is written when they are read.")
     start = given.values.get("init_from")
     if not start or given.recipe is not None:
@@ -98,9 +82,9 @@ def learn(argv: list[str], given: catalog.Given, file: str, form: str | None) ->
         )
     from ..train.corrections import compare, prepare
 
-    selection, recipe = prepare(start, file, output_dir)
+    selection, recipe = prepare(start, given.options["corrections"], output_dir)
     print(selection, flush=True)
-    main([str(recipe), *argv, "--output_dir", output_dir])
+    train(given.on_recipe(str(recipe)).with_flag("output_dir", output_dir))
     if not compare(start, output_dir, selection.rows):
         print(f"Not accepted: the held-out pairs are translated worse. {start} stays the better model.")
         sys.exit(1)
@@ -135,6 +119,23 @@ def check_paths(*lists: list[str]) -> None:
     """Raise `GlossaError` if a file does not exist; files that will be downloaded are not checked."""
     for given in lists:
         file_groups([path for path in given if not is_remote(path)])
+
+
+def wants_help(argv: list[str]) -> bool:
+    """Whether a command line asks for help, or is empty."""
+    return not argv or not {"-h", "--help", "help"}.isdisjoint(argv)
+
+
+def show_help(argv: list[str]) -> None:
+    """Print the most common settings, or those that the command line asks for."""
+    settings = catalog.settings()
+    every = [name for name in settings if name not in catalog.REFUSED]
+    if "all" in argv:
+        print_help([name for name in every if not settings[name].inherited], brief=True)
+    elif "trainer" in argv:
+        print_help([name for name in every if settings[name].inherited])
+    else:
+        print_help([word for word in argv if word in settings] or COMMON)
 
 
 def print_help(names: Iterable[str], purpose: str | None = __doc__, brief: bool = False) -> None:
