@@ -2,7 +2,7 @@
 
 Reads, cleans, filters and splits the pairs as `glossa train` does, with the same settings, and prints how many rows
 each step dropped from each source, with examples. `--html FILE` also writes a page with lengths and more examples.
-The cleaned data stay in the cache, so that a training run starts immediately. `--help all` shows all settings of the
+The cleaned data stay in the cache, so that training on them starts immediately. `--help all` shows all settings for
 data.
 """
 
@@ -18,7 +18,7 @@ COMMON = (
     "max_train_samples", "validation_path", "test_path", "validation_size", "test_size", "keep_overlap", "trust_data",
     "repair_text", "split_sentences", "keep_out", "filters",
 )  # fmt: skip
-KEPT = 5  # pairs that are printed
+EXAMPLES = 5
 
 
 def main(argv: list[str]) -> None:
@@ -32,7 +32,7 @@ def main(argv: list[str]) -> None:
 
 
 def show(given: catalog.Given) -> None:
-    """Prepare the data, print their report, and write it to the file of --html."""
+    """Prepare the data, print a report, and write the page of --html."""
     from ..train.data.cleaning.report_page import report_page
     from ..train.data.pairs import prepare_pairs
     from ..train.plan.arguments import parse_settings
@@ -40,8 +40,8 @@ def show(given: catalog.Given) -> None:
     settings = parse_settings(given)
     if settings.translator.objective != "translation":
         raise GlossaError(
-            f"objective is {settings.translator.objective}; glossa data shows pairs. Leave objective out to see those "
-            "of the recipe."
+            f"objective is {settings.translator.objective}; glossa data shows pairs. Leave objective out to see the "
+            "pairs of the recipe."
         )
     pairs, report = prepare_pairs(settings.data)
     train = pairs["train"]
@@ -49,7 +49,7 @@ def show(given: catalog.Given) -> None:
         print(f"A random sample of {report.stream['sample']:,} of {report.stream['rows']:,} training rows:\n")
     print(report.text())
     print("\nkept, for example:")
-    for row in train.select(range(0, len(train), max(1, -(-len(train) // KEPT)))):
+    for row in train.select(range(0, len(train), max(1, -(-len(train) // EXAMPLES)))):
         print(f"  {row['source']} | {row['target']}")
     sizes = ", ".join(f"{size:,} {split}" for split, size in report.sizes.items())
     print(f"\nPairs: {sizes}. After tokenization, training also drops those over max_length and filters.length_ratio.")

@@ -1,12 +1,12 @@
 """Translation memories: `glossa memory build MEMORY manual.tmx --source_language en --target_language de`.
 
-    glossa memory build MEMORY FILE...   make one of files and folders: TMX, XLIFF, PO, TSV, JSONL, prepared pairs
-    glossa memory add MEMORY FILE...     add more, or files that were edited; the newest translation of a text counts
-    glossa memory search MEMORY TEXT     show what it has for a text, with score and id
-    glossa memory remove MEMORY ID...    take units back; those that they have replaced count again
-    glossa memory show MEMORY            show its languages, and how much it has
+    glossa memory build MEMORY FILE...   build from files and folders: TMX, XLIFF, PO, TSV, JSONL, prepared pairs
+    glossa memory add MEMORY FILE...     add files, or edited ones again; the newest translation of a text is used
+    glossa memory search MEMORY TEXT     show matches for a text, with score and id
+    glossa memory remove MEMORY ID...    remove units; units that they replaced are used again
+    glossa memory show MEMORY            show languages and size
 
-`glossa memory build --help` and so on list the options. docs/memory.md says more.
+For the options, see `glossa memory build --help` and so on. For more, see docs/memory.md.
 """
 
 import sys
@@ -21,7 +21,7 @@ from .options import argument, option, read
 
 @dataclass(frozen=True)
 class ShowOptions:
-    """The options of `glossa memory show`, which all actions have."""
+    """The options of `glossa memory show`, which all actions share."""
 
     memory: Path = argument("file of the memory", metavar="MEMORY")
 
@@ -54,7 +54,7 @@ class FindOptions(ShowOptions):
 class RemoveOptions(ShowOptions):
     """The options of `glossa memory remove`."""
 
-    ids: list[int] = argument("ids, as `glossa memory search` shows them", metavar="ID")
+    ids: list[int] = argument("ids from `glossa memory search`", metavar="ID")
 
 
 def main(argv: list[str]) -> None:
@@ -65,7 +65,7 @@ def main(argv: list[str]) -> None:
         kind, action = _ACTIONS[name]
         action(read(kind, f"memory {name}", __doc__, argv[1:]))
     else:
-        raise GlossaError(f"glossa memory has no {name!r}; it has {', '.join(_ACTIONS)}.")
+        raise GlossaError(f"glossa memory has no action {name!r}. Give one of {', '.join(_ACTIONS)}.")
 
 
 def build(options: BuildOptions) -> None:
@@ -87,9 +87,9 @@ def add(options: AddOptions) -> None:
 def _show(counts) -> None:
     refused = "".join(f", {number:,} left out ({reason})" for reason, number in counts.refused.most_common() if number)
     print(
-        f"{counts.read:,} rows read{refused}. {counts.units:,} new units, {counts.duplicates:,} that the memory had, "
-        f"{counts.conflicts:,} with another translation than it had; {counts.parts:,} were sentences of longer "
-        "units, or units without their tags.",
+        f"{counts.read:,} rows read{refused}. {counts.units:,} new units, {counts.duplicates:,} known, "
+        f"{counts.conflicts:,} known with another translation; {counts.parts:,} were sentences of longer units, or "
+        "units without their tags.",
         file=sys.stderr,
     )
 
@@ -104,7 +104,7 @@ def search(options: FindOptions) -> None:
         origin = ", ".join(filter(None, (own.file, own.key, own.date, own.context and f"context {own.context!r}")))
         print(f"{match.score}%  id {own.id}  {origin}\n  {match.source}\n  {match.target}")
     if not matches:
-        print(f"Nothing of {options.threshold}% or more.", file=sys.stderr)
+        print(f"No match of {options.threshold}% or more.", file=sys.stderr)
 
 
 def remove(options: RemoveOptions) -> None:

@@ -1,9 +1,10 @@
 """Draw the attention of a model, or the curves of runs.
 
-`glossa plot attention MODEL --source "..." [--target "..."] --output attention.png` draws every head of a layer
-against the tokens and prints the word alignment (Pharaoh format, source-target). `--layer all` draws all layers in one
-grid, a row for each.
-`glossa plot curves RUN [RUN ...] --output curves.png` overlays loss and BLEU of several runs.
+`glossa plot attention MODEL --source "..." [--target "..."] --output attention.png` draws the attention weights of
+each head of a layer, and prints the word alignment (Pharaoh format, source-target). `--layer all` draws a grid with a
+row for each layer.
+
+`glossa plot curves RUN [RUN ...] --output curves.png` draws loss and BLEU of several runs.
 """
 
 import argparse

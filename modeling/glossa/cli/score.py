@@ -1,22 +1,21 @@
 """Score a model on held-out pairs: `glossa score MODEL`.
 
-Prints BLEU, chrF++ and TER with 95% bootstrap intervals and sacreBLEU's signatures, greedy and with beams, against
-the first reference of each source, and against all of them if any source has several. `--baseline OTHER` also
-tests whether the difference to another model could be chance, by paired bootstrap of BLEU, chrF++ and TER.
+Prints BLEU, chrF++ and TER of greedy and beam search, with 95% bootstrap intervals and sacreBLEU's signatures, against
+the first reference of each source, and against all references if a source has several. `--baseline OTHER` also tests
+the significance of the difference to another model, by paired bootstrap of BLEU, chrF++ and TER.
 
 With --rerank OTHER, a search with N beams gives N translations. The translation with the highest sum of both models'
 log-probabilities is scored. OTHER may translate in the opposite direction. The translations of --baseline are not
 reranked.
 
-`--robustness` shows what the model keeps of its BLEU if the sources are written in another way, such as in upper case
-or with typing errors, with greedy search unless --num_beams has a number. The table of a run's own test pairs is kept
-in the run, and its model card shows it.
+`--robustness` measures BLEU on changed sources, such as upper case or typing errors, with greedy search unless
+--num_beams is given. The table for a run's own test pairs is saved in the run, and its model card shows it.
 
-Several models translate together: each token is chosen by the mean of their log-probabilities. `--force` does not
-translate; it prints the perplexity of the references.
+Several models translate as an ensemble: each token is chosen by the mean of their log-probabilities. `--force` prints
+the perplexity of the references instead of translating.
 
-Started by `accelerate launch` or `torchrun`, all processes share the work; the scores are the same as with one
-process. With `--ray ADDRESS`, a Ray cluster translates; the scores are the same then, too.
+The processes of `accelerate launch` or `torchrun` share the work. With `--ray ADDRESS`, a Ray cluster translates. The
+scores do not depend on the number of processes.
 """
 
 import contextlib
@@ -121,7 +120,7 @@ def load_files(paths: list[str], settings: dict) -> tuple["Dataset", list[str]]:
 
 @contextlib.contextmanager
 def cluster(arguments: ScoreOptions, pairs: "Dataset") -> Iterator[tuple[ScoreOptions, "Place | None"]]:
-    """Start the processes of --ray, None without it. The options come back with the engine that all of them use."""
+    """Start the cluster of --ray, or None. The options are returned with the engine for all processes."""
     if arguments.ray is None:
         yield arguments, None
         return
@@ -237,13 +236,13 @@ def show_robustness(report: dict, arguments: ScoreOptions) -> None:
 
 
 def common(baseline: dict, result: dict) -> tuple[list[str], list[str], list[list[str]]]:
-    """The translations of both, and the references, of the sources that neither left out as too long."""
+    """The translations of both models, and the references, for sources that are short enough for both."""
     theirs = dict(zip(baseline["sources"], baseline["translations"], strict=True))
     rows = [row for row, source in enumerate(result["sources"]) if source in theirs]
     if not rows:
-        raise GlossaError("No source is short enough for both models; there is nothing to compare.")
+        raise GlossaError("No source is short enough for both models, so there is nothing to compare.")
     if len(rows) < max(len(theirs), len(result["sources"])):
-        logger.warning("The models are compared on the %d sources that both can translate.", len(rows))
+        logger.warning("The models are compared on the %d sources that are short enough for both.", len(rows))
     sources, own, references = (
         [result[name][row] for row in rows] for name in ("sources", "translations", "references")
     )
@@ -262,12 +261,12 @@ def show_scores(report: dict, comet: bool) -> None:
 
 
 def add_comet(results: dict) -> None:
-    """Print the COMET score of each way of decoding and add it to its entry."""
+    """Print the COMET score of each search and add it to its results."""
     from ..train.evaluation.comet import COMMAND, HOW_TO_INSTALL, MODEL, comet_score, find_command
 
     command = find_command()
     if command is None:
-        print(f"\nCOMET is left out: {COMMAND} is not installed. {HOW_TO_INSTALL}")
+        print(f"\nCOMET is left out, since {COMMAND} is not installed. {HOW_TO_INSTALL}")
         return
     print(f"\nCOMET, {MODEL}, first reference:")
     for name, result in results.items():
@@ -280,7 +279,7 @@ def add_comet(results: dict) -> None:
 
 
 def force_references(arguments: ScoreOptions, pairs: "Dataset") -> dict:
-    """The log-probability of the target of each of `pairs`, and the perplexity of all."""
+    """The log-probability of each target, and the perplexity of all targets."""
     from ..translate.engines.ensemble import load_models
     from ..translate.engines.forced import force, perplexity
 
@@ -294,7 +293,7 @@ def force_references(arguments: ScoreOptions, pairs: "Dataset") -> dict:
     ]
     scores = [found for found in scores if found.tokens]
     if not rows:
-        raise GlossaError("Every pair has more tokens than the model takes; there is nothing to score.")
+        raise GlossaError("Every pair is too long for the model, so there is nothing to score. Give shorter pairs.")
     if len(rows) < len(pairs):
         logger.warning("%d of %d pairs are too long and left out.", len(pairs) - len(rows), len(pairs))
     return {

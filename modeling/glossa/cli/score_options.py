@@ -22,11 +22,11 @@ OF_TRANSLATIONS = OF_SCORES - {"force"} | {"num_beams", "engine", "ray"}
 class ScoreOptions(ModelsOptions, LanguageOptions, DataOptions, BatchOptions, MemoryOptions):
     """The options of `glossa score`."""
 
-    split: str = option("of the run (default: test)", choices=("validation", "test"), default="test")
-    bleu_tokenizer: str | None = option("sacreBLEU's (default: that of the run, or of the target language)")
+    split: str = option("split of the run (default: test)", choices=("validation", "test"), default="test")
+    bleu_tokenizer: str | None = option("tokenizer of sacreBLEU (default: the run's, or that for the target language)")
     num_beams: list[int] | None = option("beams (default: 1 and the model's own)")
     length_penalty: list[float] | None = option(
-        "divide beam scores by the length to the power of each X in turn (default: the model's own)", metavar="X"
+        "divide beam scores by the length to the power of X, for each X (default: the model's own)", metavar="X"
     )
     n_bootstrap: int = option(
         f"resamples for intervals, 0 for none (default: {RESAMPLES})", type=whole(0), default=RESAMPLES
@@ -37,12 +37,10 @@ class ScoreOptions(ModelsOptions, LanguageOptions, DataOptions, BatchOptions, Me
         choices=METRICS,
         metavar="NAME",
     )
-    comet: bool = flag("print COMET too, if its command comet-score is installed")
-    baseline: str | None = option("another model: test whether the difference could be chance")
-    robustness: bool = flag("show what is kept of the score if the sources are written in other ways")
-    force: bool = flag(
-        "print the perplexity of the references instead of translating; --output has each log-probability"
-    )
+    comet: bool = flag("also print COMET, if the command comet-score is installed")
+    baseline: str | None = option("another model, for a significance test of the difference")
+    robustness: bool = flag("measure BLEU on changed sources")
+    force: bool = flag("print the perplexity of the references instead; --output has the log-probability of each")
     output: str | None = option("write scores and translations to this JSON file")
 
 

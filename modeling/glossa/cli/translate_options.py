@@ -16,16 +16,16 @@ class TranslateOptions(ModelsOptions, LanguageOptions, BatchOptions, SearchOptio
     input: str | None = option("file to translate, or folder of documents (default: standard input)")
     output: str | None = option("file to write (default: standard output)")
     format: str | None = option(
-        "format of a document (default: by its name); lines: each line is a text; paragraphs: lines are joined",
+        "format of a document (default: from its name); lines: each line is a text; paragraphs: joined lines",
         choices=FORMATS,
     )
     keys: str | None = option(
-        "of JSON and YAML, translate only values whose dotted keys match: patterns with commas between, such as "
-        "title,*.description",
+        "for JSON and YAML, translate only values whose dotted keys match one of these patterns, separated by commas, "
+        "such as title,*.description",
         metavar="PATTERNS",
     )
     memory_threshold: int | None = option(
-        "the least score of a match in the memory, in percent (default: 70)", type=whole(50, 100)
+        "lowest score of a match in the memory, in percent (default: 70)", type=whole(50, 100)
     )
     length_penalty: float | None = option(
         "with --num_beams, divide scores by the length to the power of X (default: the model's own)", metavar="X"
@@ -42,23 +42,21 @@ class TranslateOptions(ModelsOptions, LanguageOptions, BatchOptions, SearchOptio
     )
     report_all: bool = flag("write every line to the report, in order, with its score")
     glossary: str | None = option(
-        "terms that translations must have: a table of two columns (TSV, CSV, ...), or TBX", metavar="FILE"
+        "terms that translations must have: a table of two columns (TSV, CSV, ...) or TBX", metavar="FILE"
     )
     forbid: list[str] = option(
-        "a word or several that no translation may have; for others, give the option again",
+        "one or several words that no translation may have; may be repeated",
         action="append",
         default=[],
         metavar="WORDS",
     )
-    prefix: str = option("how every translation begins", default="", metavar="TEXT")
-    scores: bool = flag("print each translation's log-probability before it")
-    confidence: bool = flag("print the probability that each translation needs no correction before it")
+    prefix: str = option("text with which every translation begins", default="", metavar="TEXT")
+    scores: bool = flag("print the log-probability before each translation")
+    confidence: bool = flag("print before each translation the probability that it needs no correction")
     min_confidence: float = option(
-        "list translations with less confidence than X (0 to 1) as uncertain, for people to look at",
+        "report translations with a confidence below X (0 to 1) as uncertain, for review",
         type=share,
         default=0.0,
         metavar="X",
     )
-    alignments: bool = flag(
-        "print the links of each translation's words with the source's after it: a tab, and 0-0 1-2 ..."
-    )
+    alignments: bool = flag("print a tab and the word alignment after each translation: 0-0 1-2 ...")

@@ -1,7 +1,7 @@
-"""The rules about texts as data for JavaScript: patterns, classes of characters, lists of words.
+"""Export the rules about texts as data for JavaScript: patterns, character classes and word lists.
 
-The walkers over them are in `page/browser/`. The patterns are translated from the parsed form of Python's own, so that
-each rule is written once.
+Python declares each rule once, in the module that uses it. Here, regular expressions are translated to JavaScript from
+their parsed form. The functions that apply the rules are in `page/browser/`.
 """
 
 import re
@@ -23,9 +23,9 @@ from ...translate import plausibility
 from ...translate.texts import labels
 from ...translate.texts.spans import FINAL
 
-_parser: Any = import_module("re._parser")  # the standard library has no public one
+_parser: Any = import_module("re._parser")  # the standard library has no public parser
 _SPACE = r"\t-\r\u{1c}-\u{20}\u{85}\u{a0}\u{1680}\u{2000}-\u{200a}\u{2028}\u{2029}\u{202f}\u{205f}\u{3000}"
-# Python's classes; JavaScript's \w and \d know ASCII only, and its \s other characters.
+# Python's classes. JavaScript's \w and \d are ASCII only, and its \s has other characters.
 _CLASSES = {"DIGIT": r"\p{Nd}", "SPACE": _SPACE, "WORD": r"\p{L}\p{N}_"}
 
 PATTERNS: dict[str, re.Pattern] = {
@@ -71,7 +71,7 @@ LIMITS = {
 
 
 def text_rules() -> dict[str, Any]:
-    """All rules, to be written as JSON."""
+    """All rules, ready for JSON."""
     lists = {name: sorted(getattr(abbreviations_glossa, name)) for name in abbreviations_glossa.__all__}
     lists["END_MARKS"] = list(abbreviations_glossa.END_MARKS)
     return {
@@ -120,7 +120,7 @@ CLASSES: dict[str, Callable[[str], bool]] = {
     "upper": str.isupper,
     "lower": str.islower,
     "title": lambda character: unicodedata.category(character) == "Lt",
-    # Georgian has small letters that begin sentences.
+    # Sentences in Georgian begin with a lower-case letter.
     "begins": lambda character: character.islower() and character.title() == character,
     "virama": lambda character: unicodedata.combining(character) == 9,
     "wholeWords": _named(*sentences_glossa.WHOLE_WORDS),
@@ -129,7 +129,7 @@ CLASSES: dict[str, Callable[[str], bool]] = {
 
 
 def _ranges(characters: Iterable[str], holds: Callable[[str], bool]) -> str:
-    """The characters that `holds` as ranges of a class of JavaScript."""
+    """The characters for which `holds` is true, as the ranges of a character class in JavaScript."""
     found: list[list[int]] = []
     for number in map(ord, filter(holds, characters)):
         if found and found[-1][1] == number - 1:
@@ -140,9 +140,9 @@ def _ranges(characters: Iterable[str], holds: Callable[[str], bool]) -> str:
 
 
 def javascript(pattern: re.Pattern) -> dict[str, str]:
-    """A pattern of Python as `source` and `flags` of JavaScript, with equal matches.
+    """Translate a pattern to the `source` and `flags` of an equivalent pattern in JavaScript.
 
-    Raises `ValueError` for what no rule uses: conditions, flags for a part of a pattern.
+    Raises `ValueError` for conditions and inline flags, which no rule uses.
     """
     parsed = _parser.parse(pattern.pattern, pattern.flags)
     names = {number: name for name, number in parsed.state.groupdict.items()}
@@ -173,7 +173,7 @@ class _Writer:
         if kind in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
             return self.repeat(kind, *value)
         if kind == "ATOMIC_GROUP":
-            return self.without_return(self.sequence(value))
+            return self.atomic_group(self.sequence(value))
         if kind in ("ASSERT", "ASSERT_NOT"):
             direction, inner = value
             return f"(?{'<' if direction < 0 else ''}{'=' if kind == 'ASSERT' else '!'}{self.sequence(inner)})"
@@ -181,11 +181,11 @@ class _Writer:
             return _PLACES[str(value)]
         if kind == "GROUPREF":
             return rf"\k<{self.name(value)}>"
-        raise ValueError(f"JavaScript has no {kind} as Python has it.")
+        raise ValueError(f"{kind} has no equivalent in JavaScript.")
 
     def group(self, number: int | None, added: int, removed: int, inner: Any) -> str:
         if added or removed:
-            raise ValueError("JavaScript has no flags for a part of a pattern.")
+            raise ValueError("Inline flags have no equivalent in JavaScript.")
         body = self.sequence(inner)
         return f"(?:{body})" if number is None else f"(?<{self.name(number)}>{body})"
 
@@ -196,11 +196,11 @@ class _Writer:
         upper = "" if most == _parser.MAXREPEAT else str(most)
         repeated = f"(?:{self.sequence(inner)}){{{least},{upper}}}"
         if kind == "POSSESSIVE_REPEAT":
-            return self.without_return(repeated)
+            return self.atomic_group(repeated)
         return repeated + ("?" if kind == "MIN_REPEAT" else "")
 
-    def without_return(self, body: str) -> str:
-        """A part that gives nothing back: a lookahead does not, and what it found is then taken."""
+    def atomic_group(self, body: str) -> str:
+        """An atomic group, which JavaScript lacks: a lookahead never backtracks, and a reference then consumes it."""
         self.atomic += 1
         return rf"(?=(?<atomic{self.atomic}>{body}))\k<atomic{self.atomic}>"
 
@@ -220,7 +220,7 @@ def _literal(number: int) -> str:
 
 
 def _characters(items: list[tuple[Any, Any]]) -> str:
-    """A class of characters. Those that are not of a category are an alternative: they cannot be a part of a class."""
+    """A character class. A negated category cannot be part of a class in JavaScript, and becomes an alternative."""
     members = [(str(kind), value) for kind, value in items if str(kind) != "NEGATE"]
     negated = len(members) < len(items)
     others = [str(value).removeprefix("CATEGORY_NOT_") for kind, value in members if "_NOT_" in str(value)]
