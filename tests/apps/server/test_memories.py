@@ -272,7 +272,7 @@ def test_without_keys_nothing_is_written(model, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--memories", "m"], "--memories is for keys"),
+        (["--memories", "m"], "--memories needs keys"),
         (["--memory_writer", "ann"], "--memory_writer needs keys"),
         (["--show_memory"], "--show_memory needs a memory"),
     ],
