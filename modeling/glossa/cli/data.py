@@ -6,6 +6,7 @@ The cleaned data stay in the cache, so that training on them starts immediately.
 data.
 """
 
+import sys
 from pathlib import Path
 
 from ..base.errors import GlossaError
@@ -24,7 +25,8 @@ EXAMPLES = 5
 def main(argv: list[str]) -> None:
     if wants_help(argv):
         own = (name for name, setting in catalog.settings().items() if setting.group == "data")
-        return print_help(own if "all" in argv else COMMON, __doc__)
+        print_help(own if "all" in argv else COMMON, __doc__)
+        sys.exit(0)
     given = catalog.parse(argv, {"html": ()})
     with given.placed():
         check(given)

@@ -80,13 +80,10 @@ def recall_of(arguments: TranslateOptions) -> "Recall | None":
     """Open the translation memory of --memory, if given."""
     if arguments.memory is None:
         if arguments.memory_threshold is not None:
-            raise GlossaError("--memory_threshold is for a memory: give --memory FILE.")
+            raise GlossaError("--memory_threshold needs a memory. Give --memory FILE.")
         return None
-    from ..base.matches import USED
-    from ..translate.texts.recall import Recall
-
     languages = languages_of(arguments)
-    return Recall.opened(arguments.memory, languages.source, languages.target, arguments.memory_threshold or USED)
+    return arguments.open_memory(languages.source, languages.target, arguments.memory_threshold)
 
 
 def languages_of(arguments: TranslateOptions) -> Languages:

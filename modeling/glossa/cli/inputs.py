@@ -87,6 +87,6 @@ def check_input(name: str, start: bytes, lines: bool) -> str:
         known = f"Give --format {wanted} to keep it, a" if wanted else "Give a"
         raise GlossaError(
             f"{name} is a {kind} file, whose structure would be lost: every line is translated as text. {known} file "
-            "with a sentence or paragraph on each line, or --format lines to translate it nevertheless."
+            "with a sentence or paragraph on each line, or --format lines to translate it as text."
         )
     return kind

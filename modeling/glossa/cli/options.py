@@ -44,7 +44,7 @@ def changed(options: Any) -> list[str]:
 
 
 def add_options(parser: argparse.ArgumentParser, kind: type) -> None:
-    """Add the options that the fields of `kind` declare: its own, then those of its bases in their order."""
+    """Add an option for each field of `kind`: first its own fields, then the fields of its bases in order."""
     types = get_type_hints(kind)
     declared = [inspect.get_annotations(base) for base in kind.__mro__]
 

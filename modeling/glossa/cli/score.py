@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from datasets import Dataset
 
     from ..base.jobs.stage import Place
-    from ..translate.texts.recall import Recall
     from ..translate.translator import Translator
 
 logger = logging.getLogger(__name__)
@@ -157,11 +156,11 @@ def show(report: dict, arguments: ScoreOptions) -> None:
 
 
 def score(arguments: ScoreOptions, data: ScoreData, place: "Place | None") -> dict:
-    """The scores of the models, and those of the baseline with a comparison."""
+    """Score the models, and compare them with the baseline."""
     from ..base.metrics import paired_bootstrap
     from ..train.evaluation.further_metrics import choose_scores
 
-    recall = recall_of(arguments)
+    recall = arguments.open_memory(arguments.source_language, arguments.target_language)
     translators = [one.with_recall(recall) for one in load_translators(arguments, arguments.models, place)]
     results = score_all(translators, arguments, data)
     results = choose_scores(results, arguments.metrics, data.tokenize, arguments.n_bootstrap)
@@ -191,15 +190,6 @@ def score_all(translators: list["Translator"], arguments: ScoreOptions, data: Sc
     from ..train.evaluation.scoring import score_translators
 
     return score_translators(translators, data.pairs, data.tokenize, arguments.n_bootstrap, data.files)
-
-
-def recall_of(arguments: ScoreOptions) -> "Recall | None":
-    """The translation memory of --memory, or None."""
-    if arguments.memory is None:
-        return None
-    from ..translate.texts.recall import Recall
-
-    return Recall.opened(arguments.memory, arguments.source_language, arguments.target_language)
 
 
 def score_robustness(arguments: ScoreOptions, data: ScoreData, place: "Place | None") -> dict:

@@ -1,11 +1,15 @@
-"""Options that several commands share. The options of a command inherit those of its groups."""
+"""Groups of options that several commands share. The options of a command inherit from its groups."""
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..translate.engines.engine import ENGINES
 from ..translate.languages import Wanted
 from .options import argument, flag, option
+
+if TYPE_CHECKING:
+    from ..translate.texts.recall import Recall
 
 
 @dataclass(frozen=True)
@@ -116,3 +120,12 @@ class MemoryOptions:
         "a translation memory of `glossa memory`, or a TMX file or a table of pairs, or a folder of these",
         metavar="FILE",
     )
+
+    def open_memory(self, source: str | None, target: str | None, threshold: int | None = None) -> "Recall | None":
+        """Open the memory, if given. Raises `GlossaError` if it has other languages."""
+        if self.memory is None:
+            return None
+        from ..base.matches import USED
+        from ..translate.texts.recall import Recall
+
+        return Recall.opened(self.memory, source, target, threshold or USED)

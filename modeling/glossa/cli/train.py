@@ -35,17 +35,19 @@ COMMON = (
     "hours", "num_train_epochs", "batch_tokens", "learning_rate", "bf16", "num_beams",
 )  # fmt: skip
 
-OPTIONS = {"corrections": (), "explain": ("text", "yaml")}  # that are no settings, with their values
+# Options that are not settings, and their allowed values.
+OPTIONS = {"corrections": (), "explain": ("text", "yaml")}
 
 
 def main(argv: list[str]) -> None:
     if wants_help(argv):
-        return show_help(argv)
+        show_help(argv)
+        sys.exit(0)
     given = catalog.parse(argv, OPTIONS)
     if "corrections" in given.options:
         learn(given)
     elif "explain" in given.options:
-        explain(given)
+        show_plan(given)
     else:
         train(given)
 
@@ -57,7 +59,7 @@ def train(given: catalog.Given) -> None:
         processes.start(given)
 
 
-def explain(given: catalog.Given) -> None:
+def show_plan(given: catalog.Given) -> None:
     """Print the value of each setting and its origin."""
     from ..train.plan.arguments import parse_settings
     from ..train.plan.explain import explain

@@ -165,7 +165,7 @@ def test_the_command_prints_the_plan_and_stops(tmp_path, monkeypatch, capsys, fe
         (["quickstart", "--seed", "3"], None),
     ],
 )
-def test_an_option_that_is_no_setting_is_parsed_with_the_settings(argv, form):
+def test_an_option_that_is_not_a_setting_is_parsed_with_the_settings(argv, form):
     given = catalog.parse(argv, OPTIONS)
     assert (given.recipe, given.values["seed"], given.options.get("explain")) == ("quickstart", 3, form)
 

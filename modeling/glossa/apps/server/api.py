@@ -180,7 +180,7 @@ async def translate_as_on_the_hub(request: Request) -> JSONResponse:
 
 
 def _direction(service: Service, target: str | None, parameters: Any) -> tuple[str, str]:
-    """The languages in the `parameters` of a request, by default those of the first model."""
+    """The languages in the `parameters` of a request, by default the languages of the first model."""
     first = next(iter(service.models.steps.values()))
     given = (parameters or {}).get("src_lang")
     if target is None and given is None:

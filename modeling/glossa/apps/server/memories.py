@@ -44,7 +44,7 @@ class Memories:
     def opened(
         cls, path: Path | None, pairs: Iterable[Pair], folder: Path | None, writers: Iterable[str], shows: bool
     ) -> "Memories":
-        """Open the memory at `path` for those of `pairs` whose languages it has.
+        """Open the memory at `path` for all `pairs` of languages that it has.
 
         Raises `GlossaError` if it has none of them, or if `writers` are given and `path` is not a memory but a file of
         pairs.

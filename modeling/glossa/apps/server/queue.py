@@ -96,7 +96,7 @@ class Job:
 class Queue:
     """Translates the sentences of requests in batches.
 
-    The order is that of weighted fair queueing (Demers, Keshav and Shenker 1989). Virtual time advances by the cost of
+    It uses weighted fair queueing (Demers, Keshav and Shenker 1989). Virtual time advances by the cost of
     a batch divided by the number of requests, a request starts at the virtual time of its arrival, and next is the
     request whose batch would be done first. So a short request does not wait for a long one, and many short ones do
     not delay a long one forever.

@@ -197,7 +197,7 @@ class Given:
         recipe: The recipe, as it was named; None if there is none.
         values: The settings that one of the two names, of their types; the command line has precedence. None: null.
         flags: Names of those on the command line.
-        options: Options of the command that are no settings, such as `--explain`, and their values.
+        options: Options of the command that are not settings, such as `--explain`, and their values.
     """
 
     recipe: str | None
@@ -248,11 +248,11 @@ def parse(argv: Sequence[str], options: Mapping[str, Sequence[str]] = MappingPro
 
     Args:
         argv: The words of a command line.
-        options: Options of the command that are no settings, and the values that each may have, first its default. An
-            option without values takes any, and needs one.
+        options: Options of the command that are not settings, and their allowed values, of which the first is the
+            default. An option with an empty list takes any value, and needs one.
 
     Raises:
-        GlossaError: for an unknown setting, or a value that is missing or of the wrong type.
+        GlossaError: For an unknown setting, or a value that is missing or of the wrong type.
     """
     words = list(argv)
     taken = {name: value for name in options if (value := _take_option(words, name, options[name])) is not None}
@@ -276,7 +276,7 @@ def parse(argv: Sequence[str], options: Mapping[str, Sequence[str]] = MappingPro
 
 
 def _take_option(words: list[str], name: str, values: Sequence[str]) -> str | None:
-    """Take `--name [VALUE]` out of `words`, and return its value; None if it is not there."""
+    """Remove `--name [VALUE]` from `words`, and return its value, or None without the option."""
     place = next((place for place, word in enumerate(words) if word.partition("=")[0] == f"--{name}"), None)
     if place is None:
         return None

@@ -152,7 +152,7 @@ function outside(text, spans) {
   return rest + text.slice(position);
 }
 
-// What the model reads of a segment; `cut` means that the sentence continues in the next one.
+// The model's input for a segment. `cut` means that the sentence continues in the next segment.
 export function modelText(rules, segment, cut) {
   const masked = rules.replaced("unread", rules.replaced("glue", maskedText(rules, segment), " "), "");
   const text = (cut ? closed(rules, masked) : masked) + segment.stop;
