@@ -16,7 +16,7 @@ test: $(VENV)/.installed lint
 	$(RUN)/pytest -n 2 --dist worksteal -m "slow or not slow"
 
 fast: $(VENV)/.installed
-	$(RUN)/pytest
+	$(RUN)/pytest -n 2 --dist worksteal
 
 lint: $(VENV)/.installed
 	$(RUN)/ruff check .

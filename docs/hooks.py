@@ -30,20 +30,21 @@ def settings_pages() -> dict[str, str]:
     """Every setting of a run: the most common ones, and a page for each group, read from the dataclasses."""
     from glossa.cli.train import COMMON
     from glossa.train.data.arguments import DataArguments
+    from glossa.train.plan.catalog import settings
     from glossa.train.plan.settings import GROUPS
 
-    pages, common = {}, {}
+    pages, common, known = {}, {}, settings()
     for group in GROUPS:
         name = re.sub(r" \(.*", "", group._argument_group_name)
         entries = [entry for entry in dataclasses.fields(group) if entry.init]
         common |= {entry.name: entry for entry in entries if entry.name in COMMON}
-        own = [entry for entry in entries if _is_own(group, entry.name)]
-        inherited = [entry for entry in entries if not _is_own(group, entry.name)]
+        own = [entry for entry in entries if not known[entry.name].inherited]
+        inherited = [entry for entry in entries if known[entry.name].inherited]
         text = f"# Settings: {name}\n\n{_settings_table(own)}"
         if group is DataArguments:
             text += f"\n## Filters\n\n{_filters_table()}"
         if inherited:
-            text += f"\n## Inherited from {group.__mro__[1].__name__}\n\n{_settings_table(inherited)}"
+            text += f"\n## Inherited from Seq2SeqTrainingArguments\n\n{_settings_table(inherited)}"
         pages[f"settings-{name}.md"] = text
     links = "\n".join(f"- [{path.removesuffix('.md').partition('-')[2]}]({path})" for path in pages)
     pages["settings.md"] = (
@@ -62,11 +63,6 @@ def _filters_table() -> str:
         cells = (f"`{PREFIX}{one.name}`", f"`{one.kind.__name__}`", _default(one.default), one.meaning)
         rows.append(f"| {' | '.join(map(_cell, cells))} |")
     return "\n".join(rows) + "\n"
-
-
-def _is_own(group: type, name: str) -> bool:
-    inherited = any(name in getattr(base, "__dataclass_fields__", {}) for base in group.__mro__[1:])
-    return name in group.__annotations__ or not inherited
 
 
 def _settings_table(entries: list[dataclasses.Field]) -> str:

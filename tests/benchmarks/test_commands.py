@@ -57,6 +57,7 @@ def test_the_engine_benchmark_compares_both(tiny_run, capsys):
     assert [row[1] for row in rows] == ["1", "2"] * 3
 
 
+@pytest.mark.slow
 def test_load_measures_a_training_while_others_come_and_go(tmp_path, tiny_settings, monkeypatch):
     """Times and tokens come from the steps of the training; the neighbors are busy in their phase only."""
     seen = []

@@ -10,8 +10,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration
 from glossa.model import loss_glossa
-from glossa.model.layers_glossa import GlossaDropout
 from glossa.model.loss_glossa import chunked_cross_entropy, smoothed_cross_entropy
+from glossa.train.dropout import FastDropout
 
 pytestmark = pytest.mark.gpu
 
@@ -30,7 +30,9 @@ WIDE = {
 def gradients(model, device, source=SOURCE, mask=MASK, labels=LABELS):
     """The training loss and the gradient of every weight, on the CPU."""
     model = model.to(device).train()
-    loss = model(source.to(device), attention_mask=mask.to(device), labels=labels.to(device)).loss
+    batch = {"input_ids": source, "attention_mask": mask, "labels": labels}
+    batch = {name: value.to(device) for name, value in batch.items()}
+    loss = model(**batch, label_smoothing=0.1, return_logits=False).loss
     model.zero_grad()
     loss.backward()
     return loss.detach().cpu(), {name: weight.grad.cpu() for name, weight in model.named_parameters()}
@@ -38,7 +40,7 @@ def gradients(model, device, source=SOURCE, mask=MASK, labels=LABELS):
 
 @pytest.mark.parametrize("architecture", [*ARCHITECTURES.values(), LATENT], ids=[*ARCHITECTURES, "latent"])
 def test_loss_and_gradients_are_those_of_all_logits_on_the_cpu(device, tiny_model, architecture):
-    model = tiny_model(**architecture, label_smoothing=0.1)
+    model = tiny_model(**architecture)
     loss, found = gradients(copy.deepcopy(model), device)
     logits = model.train()(SOURCE, attention_mask=MASK, decoder_input_ids=shifted(model, LABELS)).logits
     expected = smoothed_cross_entropy(logits, LABELS, 0.1)
@@ -97,7 +99,7 @@ def test_the_logits_of_all_labels_never_exist(device, monkeypatch):
 
 
 def test_dropout_drops_its_share_and_scales_the_rest(device):
-    dropout = GlossaDropout(0.25).train()
+    dropout = FastDropout(0.25).train()
     ones = torch.ones(1000, 1000, device=device, requires_grad=True)
     found = dropout(ones)
     found.sum().backward()

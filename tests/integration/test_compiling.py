@@ -11,6 +11,8 @@ from torch.export import Dim
 from transformers.cache_utils import DynamicCache, EncoderDecoderCache
 from transformers.generation import CompileConfig
 
+pytestmark = pytest.mark.slow  # minutes in all
+
 SOURCE = torch.tensor([[9, 8, 7, 1, 0, 0], [11, 12, 13, 14, 15, 1]])
 MASK = (SOURCE != 0).long()
 TARGET = torch.tensor([[2, 20, 21], [2, 30, 31]])
@@ -91,7 +93,6 @@ def test_training_is_one_full_graph(tiny_model, architecture):
     assert graphs() == 1
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not COMPILERS, reason="inductor needs a C++ compiler")
 def test_inductor_generates_the_same_tokens(tiny_model, no_recompiling):
     model = tiny_model(encoder_layers=1, decoder_layers=1).float()

@@ -85,7 +85,10 @@ PRIVATE = {
     },
     "transformers.tokenization_utils_tokenizers": {"_tokenizer": "", "_encode_plus": "text text_pair verbose kwargs"},
     "transformers.hf_argparser": {"_argument_group_name": None},
-    "torch.nn.modules.module": {"_forward_hooks": None, "_forward_pre_hooks": None},
+    "torch.nn.modules.module": {
+        "_forward_hooks": None, "_forward_pre_hooks": None, "_global_forward_hooks": None,
+        "_global_forward_pre_hooks": None,
+    },
     "datasets.arrow_dataset": {"_fingerprint": None},
     "py3langid.langid": {"_alias_pairs": None, "_rowbase": None, "_encode": "text"},
     "accelerate.accelerator": {"_original_forward": None},
@@ -98,6 +101,7 @@ def missing(module, name, parameters):
     if parameters is None:
         names = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
         names |= {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}  # of `getattr`
+        names |= {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}  # of the module
         return "" if name in names else "the attribute"
     classes = [value for value in vars(module).values() if inspect.isclass(value) and name in vars(value)]
     if not classes:

@@ -18,7 +18,6 @@ from glossa import GlossaConfig, TranslationPipeline
 from glossa.base.errors import GlossaError
 from glossa.base.run_folder import RunFolder
 from glossa.cli import distill, score, translate
-from glossa.model.pipeline_glossa import check_task
 from glossa.train.building import _metrics
 from glossa.train.hub.card import build_card
 from glossa.train.plan.arguments import parse_settings
@@ -141,23 +140,11 @@ def test_plain_generate_and_the_pipeline(parts):
     assert pipeline("cat dog", tgt_lang="fr")[0]["translation_text"] == french != german
     assert pipeline(["cat dog"], tgt_lang="de") == [{"translation_text": german}]
     assert next(pipeline(iter(["cat dog"]), tgt_lang="de")) == {"translation_text": german}
-    for arguments in ({"tgt_lang": "fr"}, {"task": "translation_en_to_fr"}):
-        assert TranslationPipeline(model, tokenizer, **arguments)("cat dog")[0]["translation_text"] == french
+    assert TranslationPipeline(model, tokenizer, tgt_lang="fr")("cat dog")[0]["translation_text"] == french
     with pytest.raises(ValueError, match="tgt_lang is None; it must be one of de, fr, en"):
         pipeline("cat dog")
     with pytest.raises(ValueError, match="tgt_lang is 'it'; it must be one of de, fr, en"):
         pipeline("cat dog", tgt_lang="it")
-    with pytest.raises(ValueError, match="The task is translation_en_to_it, but the model translates into de, fr, en"):
-        TranslationPipeline(model, tokenizer, task="translation_en_to_it")
-
-
-def test_a_task_must_name_the_source_language_where_it_is_one():
-    config = GlossaConfig(source_language="en", target_language=["de", "fr"])
-    check_task("translation_en_to_fr", config)
-    with pytest.raises(ValueError, match="The task is translation_it_to_fr, but the model translates from en to fr"):
-        check_task("translation_it_to_fr", config)
-    with pytest.raises(ValueError, match="The task is translation_en_to_en, but the model translates into de, fr"):
-        check_task("translation_en_to_en", config)
 
 
 def test_the_commands_take_the_language(run, parts, tmp_path, capsys, monkeypatch):

@@ -21,7 +21,7 @@ UNUSUAL = {
     "norm_position": "post", "norm_eps": 1e-5, "final_norm": False, "embedding_norm": True,
     "query_key_value_bias": True, "attention_output_bias": True, "feed_forward_bias": True, "scale_embedding": False,
     "tie_word_embeddings": False, "share_encoder_decoder_embeddings": False, "initialization": "normal",
-    "init_std": 0.03, "label_smoothing": 0.1, "label_smoothing_type": "exclude_padding", "use_cache": False,
+    "init_std": 0.03, "label_smoothing_type": "exclude_padding", "use_cache": False,
     "pad_token_id": 4, "eos_token_id": 5, "bos_token_id": 6, "decoder_start_token_id": 7,
 }  # fmt: skip
 # The fields that do not go with those.
@@ -155,7 +155,6 @@ def test_common_names_of_transformers_map_to_fields():
         ({"dropout": 1.0}, "dropout", "1.0", "at least 0 and below 1"),
         ({"attention_dropout": -0.1}, "attention_dropout", "-0.1", "at least 0 and below 1"),
         ({"activation_dropout": 2}, "activation_dropout", "2", "at least 0 and below 1"),
-        ({"label_smoothing": 1}, "label_smoothing", "1", "at least 0 and below 1"),
         ({"encoder_attention_heads": 6}, "encoder_attention_heads", "6", "divide d_model (256)"),
         ({"decoder_attention_heads": 6}, "decoder_attention_heads", "6", "divide d_model (256)"),
         ({"num_key_value_heads": 3}, "num_key_value_heads", "3", "divide encoder_attention_heads (4)"),

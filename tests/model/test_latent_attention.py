@@ -66,13 +66,13 @@ def test_the_output_equals_that_of_deepseek(rank, rotary_dim):
     states, positions = torch.randn(2, 7, 32), torch.arange(7)[None]
     mask = torch.full((7, 7), -torch.inf).triu(1)[None, None]
     cos, sin = sinusoids(positions, rotary_dim, 10000.0, torch.float32)
-    output, weights = ours(states, mask, (cos.unsqueeze(1), sin.unsqueeze(1)))
+    output, weights, _ = ours(states, mask, (cos.unsqueeze(1), sin.unsqueeze(1)))
     turns = DeepseekV2RotaryEmbedding(config)(states, positions)
     expected, expected_weights = theirs(states, mask, position_embeddings=turns)
     same(output, expected, 1e-5)
     same(weights, expected_weights, 1e-5)
     assert expected.std() > 0.1
-    unturned, _ = ours(states, mask, (torch.ones_like(cos).unsqueeze(1), torch.zeros_like(sin).unsqueeze(1)))
+    unturned, *_ = ours(states, mask, (torch.ones_like(cos).unsqueeze(1), torch.zeros_like(sin).unsqueeze(1)))
     assert (unturned - expected).abs().max() > 1e-2, "the rotary part matters"
 
 
@@ -165,7 +165,7 @@ def test_rotary_cross_attention_turns_queries_and_keys_by_their_own_positions(ti
     mask = torch.tensor([[0, 0, 1, 1, 1]])
     rotary = model.model.decoder.embeddings.rotary(torch.arange(past, past + 3)[None], torch.float64)
     of_target, of_source = model.model.decoder._cross_rotary(rotary, target, source, mask)
-    output, _ = attention(target, None, of_target, encoder_hidden_states=source, source_position_embeddings=of_source)
+    output, *_ = attention(target, None, of_target, encoder_hidden_states=source, source_position_embeddings=of_source)
 
     def turned(states, projection, positions):
         heads = projection(states).view(1, -1, 4, 4).transpose(1, 2)

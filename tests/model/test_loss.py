@@ -143,13 +143,13 @@ def test_chunked_gradients_in_bfloat16_are_as_exact_as_those_of_whole_logits():
         assert (ours - right).norm() < 1.2 * (theirs - right).norm()
 
 
-def test_a_second_derivative_is_refused_in_training_and_right_in_evaluation(tiny_model):
+def test_a_second_derivative_is_right_and_refused_without_logits(tiny_model):
     model = tiny_model(tie_word_embeddings=False)
     model.set_attn_implementation("eager")
 
-    def penalty():
+    def penalty(**options):
         states = model.get_encoder().embed_tokens(SOURCE).detach().requires_grad_()
-        loss = model(inputs_embeds=states, labels=LABELS).loss
+        loss = model(inputs_embeds=states, labels=LABELS, **options).loss
         (gradient,) = torch.autograd.grad(loss, states, create_graph=True)
         return (gradient**2).sum()
 
@@ -167,7 +167,7 @@ def test_a_second_derivative_is_refused_in_training_and_right_in_evaluation(tiny
     assert slope[20, 3].item() == pytest.approx((values[0] - values[1]) / 2e-5, rel=1e-4)
     model.train()
     with pytest.raises(RuntimeError, match="no second derivative"):
-        penalty()
+        penalty(return_logits=False)
 
 
 def test_the_training_loss_has_the_bias_of_a_replaced_output_layer(tiny_model):
@@ -203,14 +203,14 @@ def test_chunked_loss_never_holds_all_logits(labels):
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("kind", ["uniform", "exclude_padding"])
-def test_the_model_smooths_labels_in_training_only(tiny_model, smoothing, kind):
-    model = tiny_model(label_smoothing=smoothing, label_smoothing_type=kind)
+def test_the_model_smooths_labels_if_it_is_asked_for_it(tiny_model, smoothing, kind):
+    model = tiny_model(label_smoothing_type=kind)
     outputs = model(SOURCE, labels=LABELS)
     plain = nn.functional.cross_entropy(outputs.logits.flatten(0, 1), LABELS.flatten())
     same(outputs.loss, plain)
-    training = model.train()(SOURCE, labels=LABELS)
-    assert training.logits is None
-    trained = training.loss
+    same(model.train()(SOURCE, labels=LABELS).loss, plain)
+    trained = model(SOURCE, labels=LABELS, label_smoothing=smoothing).loss
+    same(trained, model(SOURCE, labels=LABELS, label_smoothing=smoothing, return_logits=False).loss)
     if smoothing == 0:
         same(trained, plain)
     else:
@@ -252,18 +252,19 @@ def test_ignored_labels_get_no_gradient_and_no_weight(tiny_model):
 @pytest.mark.parametrize("as_tensor", [True, False])
 def test_unequal_micro_batches_add_up_to_the_whole_batch(tiny_model, smoothing, kind, as_tensor):
     """5, 3 and 1 labels: a mean of means would weigh the last label nine times too much."""
-    model = tiny_model(label_smoothing=smoothing, label_smoothing_type=kind).train()
-    model(SOURCE, labels=LABELS).loss.backward()
+    model, options = tiny_model(label_smoothing_type=kind).train(), {"label_smoothing": smoothing}
+    model(SOURCE, labels=LABELS, **options).loss.backward()
     whole = {name: parameter.grad.clone() for name, parameter in model.named_parameters()}
     model.zero_grad()
     items = torch.tensor(9) if as_tensor else 9
     for row in range(3):
-        model(SOURCE[row : row + 1], labels=LABELS[row : row + 1], num_items_in_batch=items).loss.backward()
+        part = {"labels": LABELS[row : row + 1], "num_items_in_batch": items}
+        model(SOURCE[row : row + 1], **part, **options, return_logits=row > 0).loss.backward()
     for name, parameter in model.named_parameters():
         torch.testing.assert_close(parameter.grad, whole[name], rtol=1e-5, atol=1e-7)
     model.zero_grad()
     for row in range(3):
-        (model(SOURCE[row : row + 1], labels=LABELS[row : row + 1]).loss / 3).backward()
+        (model(SOURCE[row : row + 1], labels=LABELS[row : row + 1], **options).loss / 3).backward()
     assert (model.lm_head.weight.grad - whole["model.encoder.embed_tokens.weight"]).abs().max() > 1e-3
 
 

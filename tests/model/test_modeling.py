@@ -6,7 +6,7 @@ from small_models import same
 from transformers.cache_utils import DynamicCache, EncoderDecoderCache
 
 from glossa import GlossaForConditionalGeneration, GlossaModel
-from glossa.model.layers_glossa import GlossaDropout, rotate, sinusoids
+from glossa.model.layers_glossa import rotate, sinusoids
 from glossa.model.modeling_glossa import shift_tokens_right
 
 SOURCE = torch.tensor([[9, 8, 7, 6, 5, 1], [11, 12, 13, 14, 15, 16]])
@@ -141,12 +141,15 @@ def test_attention_weights_sum_to_one_and_respect_masks(tiny_model, settings):
     assert seen.equal(causal.expand_as(seen))
 
 
-def test_a_tuple_has_the_logits_in_second_place_in_training_too(tiny_model):
+def test_training_gives_logits_too_unless_they_are_not_wanted(tiny_model):
     model = tiny_model(dropout=0.0).train()
     batch = {"input_ids": SOURCE, "labels": TARGET}
     loss, logits, *_ = model(**batch, return_dict=False)
-    assert model(**batch).logits is None, "an output by name has none in training"
-    same(loss, model(**batch).loss)
+    same(logits, model(**batch).logits)
+    same(loss, torch.nn.functional.cross_entropy(logits.flatten(0, 1), TARGET.flatten()))
+    without = model(**batch, return_logits=False)
+    same(without.loss, loss)
+    assert without.logits is None
     loss.backward()
     assert model.lm_head.weight.grad.abs().max() > 0
     _, same_logits, *_ = model.eval()(**batch, return_dict=False)
@@ -314,32 +317,3 @@ def test_decoder_input_is_the_labels_shifted_right(tiny_model):
     from_labels = model(SOURCE, labels=labels).logits
     same(from_labels, model(SOURCE, decoder_input_ids=shifted).logits)
     assert labels[0, 3] == -100  # the caller's labels are unchanged
-
-
-@pytest.mark.parametrize("p", [0.1, 0.3, 0.9])
-def test_dropout_is_independent_and_keeps_the_mean(p):
-    torch.manual_seed(0)
-    dropout, n = GlossaDropout(p), 400_003  # not a multiple of the four that share a draw
-    given = torch.full((n,), 2.0, dtype=torch.float64, requires_grad=True)
-    kept = dropout(given)
-    kept.sum().backward()
-    stays = kept != 0
-    share = stays.double().mean().item()
-    assert abs(share - (1 - p)) < 5 * (p * (1 - p) / n) ** 0.5
-    # The scale of kept elements also accounts for the rounding of p to a multiple of 1/65536.
-    torch.testing.assert_close(kept[stays], torch.full_like(kept[stays], 2 / (1 - p)), rtol=1e-4 / (1 - p), atol=0)
-    assert given.grad.equal(kept.detach() / 2)
-    # Elements at a distance of 1 to 4 are independent: both are kept with a probability of (1 - p)^2.
-    for step in (1, 2, 3, 4):
-        together = (stays[:-step] & stays[step:]).double().mean().item()
-        assert abs(together - (1 - p) ** 2) < 6 * (1 - p) / n**0.5
-    assert not dropout(given).equal(kept)
-    torch.manual_seed(0)
-    assert dropout(given).equal(kept)
-    assert dropout.eval()(given) is given
-
-
-def test_dropout_with_probabilities_zero_and_one():
-    given = torch.ones(3, 5)
-    assert GlossaDropout(0.0)(given).equal(given)
-    assert GlossaDropout(1.0)(given).eq(0).all()

@@ -4,10 +4,12 @@ import pytest
 import torch
 from torch import nn
 from transformers.cache_utils import DynamicCache, EncoderDecoderCache
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from glossa.model import generation_glossa
-from glossa.model.modeling_glossa import GlossaDecoder
-from glossa.model.steps_glossa import target_steps
+from glossa.model.layers_glossa import GlossaAttention
+from glossa.model.modeling_glossa import GlossaDecoder, GlossaDecoderLayer
+from glossa.model.steps_glossa import TargetSteps, target_steps
 
 MASK = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
 PLAIN = {
@@ -95,10 +97,34 @@ def test_experts_and_latent_attention_have_their_own_steps(tiny_model, settings)
 def test_generate_uses_the_steps_and_finds_the_same(tiny_model, monkeypatch, beams):
     model = tiny_model()
     source = torch.randint(4, 50, (3, 5))
-    calls = []
-    forward = GlossaDecoder.forward
-    monkeypatch.setattr(GlossaDecoder, "forward", lambda *args, **kwargs: calls.append(1) or forward(*args, **kwargs))
+    calls, logits = [], TargetSteps.logits
+    monkeypatch.setattr(TargetSteps, "logits", lambda *args: calls.append(1) or logits(*args))
     found = model.generate(source, num_beams=beams, max_new_tokens=8)
-    assert not calls
+    assert len(calls) > 1
     monkeypatch.setattr(generation_glossa, "target_steps", lambda model: None)
-    assert found.equal(model.generate(source, num_beams=beams, max_new_tokens=8)) and len(calls) > 1
+    before = len(calls)
+    assert found.equal(model.generate(source, num_beams=beams, max_new_tokens=8)) and len(calls) == before
+
+
+@pytest.mark.parametrize("kind", [GlossaAttention, GlossaDecoderLayer, GlossaDecoder, nn.RMSNorm, nn.Linear])
+def test_a_class_whose_method_is_replaced_is_called(tiny_model, monkeypatch, kind):
+    """The case `class-patch-ignored`: kernels and tools for looking inside replace methods of classes."""
+    model, calls, forward = tiny_model(), [], kind.forward
+    source = torch.randint(4, 50, (1, 5))
+    monkeypatch.setattr(kind, "forward", lambda *args, **kwargs: calls.append(1) or forward(*args, **kwargs))
+    own = sum(type(module) is kind for module in model.model.decoder.modules()) + isinstance(model.lm_head, kind)
+    model.generate(source, max_new_tokens=4, min_new_tokens=4)
+    inside = sum(type(module) is kind for module in model.model.encoder.modules())
+    # Keys and values of the source are computed once.
+    assert len(calls) >= inside + 4 * (own - 2 * model.config.decoder_layers * (kind is nn.Linear))
+
+
+def test_global_hooks_and_another_attention_are_called(tiny_model, monkeypatch):
+    model, seen = tiny_model(), []
+    with nn.modules.module.register_module_forward_hook(lambda module, *_: seen.append(type(module))):
+        assert target_steps(model) is None
+        model.generate(torch.randint(4, 50, (1, 5)), max_new_tokens=3, min_new_tokens=3)
+    assert seen.count(GlossaDecoderLayer) == 3 * model.config.decoder_layers
+    assert target_steps(model) is not None
+    monkeypatch.setitem(ALL_ATTENTION_FUNCTIONS, "sdpa", lambda *args, **kwargs: None)
+    assert target_steps(model) is None

@@ -12,6 +12,8 @@ from glossa.train.data.pairs import prepare_pairs
 from glossa.train.plan.arguments import parse_settings
 from glossa.translate.loading import load_model, load_tokenizer
 
+pytestmark = pytest.mark.slow  # minutes in all
+
 ALIGNED = QUIET | {"alignment_head": "true", "decoder_layers": 2}
 
 

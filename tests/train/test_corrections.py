@@ -152,6 +152,7 @@ def test_a_model_without_its_run_is_refused(tmp_path, tiny_run):
         command.main(["--init_from", str(tmp_path / "model"), "--corrections", "c.jsonl"])
 
 
+@pytest.mark.slow
 def test_corrections_are_learned_and_the_new_model_is_compared(tmp_path, tiny_run, capsys, monkeypatch):
     monkeypatch.setattr(corrections, "LEAST", 20)
     monkeypatch.setitem(corrections.SCHEDULE, "learning_rate", 0.01)

@@ -24,6 +24,8 @@ from glossa.translate.engines.engine import Search
 from glossa.translate.loading import load_model, load_tokenizer
 from glossa.translate.translator import Translator
 
+pytestmark = pytest.mark.slow  # minutes in all
+
 FORKING = Path(__file__).parents[1] / "forking.py"
 FIRST_OF_FEED_FORWARD = ("fc1.weight", "wi.weight", "wi_0.weight", "up_proj.weight", "intermediate.weight",
                          "intermediate.dense.weight")  # fmt: skip
@@ -117,7 +119,6 @@ def test_a_search_may_start_with_token_0_and_without_a_beginning_token(tmp_path)
         Translator(model, tokenizer, Search(1))
 
 
-@pytest.mark.slow
 def test_two_processes_train_a_model_with_weights_that_get_no_gradient(settings, tmp_path, zygote):
     """The positions of Pegasus are weights that its forward pass reads without gradients."""
     command = [

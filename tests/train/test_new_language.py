@@ -16,6 +16,8 @@ from glossa.translate.build import build_translator
 from glossa.translate.languages import Wanted
 from glossa.translate.loading import load_model, load_tokenizer
 
+pytestmark = pytest.mark.slow  # minutes in all
+
 WORDS = [(a, b) for a in "abcdefghij" for b in "klmnopqrst"]
 SOURCES, TARGETS = [f"{a} {b} {a}{b}" for a, b in WORDS], [f"{b}{b} {a}{a}!" for a, b in WORDS]
 

@@ -5,6 +5,8 @@ import json
 import pytest
 from small_models import QUIET, same_weights
 
+pytestmark = pytest.mark.slow  # minutes in all
+
 AUGMENTED = {"augmentation": json.dumps({"items": 0.3, "typing_errors": 0.2, "joined": 0.2})}
 ALIGNED = {"alignment_head": True, "decoder_layers": 2}
 WORKER, ACCUMULATED = {"dataloader_num_workers": 1}, {"gradient_accumulation_steps": 2}

@@ -139,7 +139,7 @@ def test_init_from_keeps_the_tokenizer(tmp_path, tiny_run, tiny_settings):
     assert same_weights(tiny_run, run), "a learning rate of 0 changes no weight"
     recipe = yaml.safe_load((run / "recipe.yaml").read_text())
     assert recipe["init_from"] == str(tiny_run)
-    assert json.loads((run / "config.json").read_text())["label_smoothing"] == 0.3
+    assert recipe["label_smoothing_factor"] == 0.3
 
 
 def test_the_speed_leaves_out_the_time_of_evaluations(tmp_path, tiny_settings, monkeypatch):

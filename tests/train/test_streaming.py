@@ -12,6 +12,8 @@ from glossa.base.run_folder import RunFolder, find_damage, stream_file
 from glossa.cli import distill
 from glossa.train.data.streaming import streams
 
+pytestmark = pytest.mark.slow  # minutes in all
+
 
 @pytest.fixture
 def run(tmp_path, tiny_train, monkeypatch):

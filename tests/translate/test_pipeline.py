@@ -8,12 +8,11 @@ import subprocess
 import time
 from pathlib import Path
 
-import evaluate
 import pytest
 import torch
-from datasets import Dataset, Features, Value
+from datasets import Dataset
 from small_models import varied
-from transformers import AutoModelForSeq2SeqLM, GenerationConfig, StoppingCriteria, TextIteratorStreamer, pipeline
+from transformers import AutoModelForSeq2SeqLM, GenerationConfig, StoppingCriteria, TextIteratorStreamer
 from transformers.pipelines.pt_utils import KeyDataset
 
 import glossa
@@ -143,46 +142,6 @@ def test_what_generate_takes_is_taken(parts, translate, scores):
     assert translate(TEXTS[0], generation_config=configured)[0]["translation_text"] == expected
 
 
-class Equal(evaluate.Metric):
-    """The share of predictions that equal the reference; metrics of the library need the network."""
-
-    def _info(self):
-        features = Features({"predictions": Value("string"), "references": Value("string")})
-        return evaluate.MetricInfo(description="", citation="", features=features)
-
-    def _compute(self, predictions, references):
-        return {"equal": sum(map(str.__eq__, predictions, references)) / len(references)}
-
-
-def test_the_task_names_of_transformers_4_give_this_pipeline(parts, alone):
-    model, tokenizer = parts
-    for task in ("translation", "translation_en_to_fr", "translation_zh-Hans_to_pt-BR"):
-        translate = pipeline(task, model=model, tokenizer=tokenizer)
-        assert type(translate) is TranslationPipeline
-        assert translate(TEXTS[:2]) == [{"translation_text": text} for text in alone[:2]]
-    with pytest.raises(KeyError, match="translate"):
-        pipeline("translate", model=model, tokenizer=tokenizer)
-
-
-def test_a_task_with_other_languages_than_the_model_is_refused(parts, alone, monkeypatch):
-    model, tokenizer = parts
-    monkeypatch.setattr(model.config, "source_language", "en")
-    monkeypatch.setattr(model.config, "target_language", "pt_BR")
-    for task in ("translation", "translation_en_to_pt_BR", "translation_EN-GB_to_pt"):
-        translate = pipeline(task, model=model, tokenizer=tokenizer)
-        assert translate(TEXTS[0]) == [{"translation_text": alone[0]}]
-    for task in ("translation_pt_to_en", "translation_en_to_fr", "translation_de_to_pt"):
-        with pytest.raises(ValueError, match=f"The task is {task}, but the model translates from en to pt_BR"):
-            pipeline(task, model=model, tokenizer=tokenizer)
-
-
-def test_the_evaluator_of_evaluate_takes_a_model(parts, alone):
-    model, tokenizer = parts
-    rows = Dataset.from_dict({"text": TEXTS[:2], "label": [alone[0], "other"]})
-    found = evaluate.evaluator("translation").compute(model, rows, metric=Equal(), tokenizer=tokenizer)
-    assert found["equal"] == 0.5
-
-
 def test_call_settings_override_pipeline_settings(parts):
     translate = TranslationPipeline(*parts, num_beams=3, num_return_sequences=3)
     assert len(translate(TEXTS[0])) == 3
@@ -257,6 +216,7 @@ print(json.dumps([type(translate).__module__.split(".")[0], translate(texts)]))
 """
 
 
+@pytest.mark.slow
 def test_every_save_method_includes_the_pipeline(parts, alone, early, tmp_path):
     model, tokenizer = parts
     first, again, third = (tmp_path / name for name in ("first", "again", "third"))

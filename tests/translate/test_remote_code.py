@@ -42,6 +42,7 @@ def test_the_code_of_a_model_is_not_run_without_permission(with_code, tmp_path, 
     assert not (tmp_path / "mark").exists()
 
 
+@pytest.mark.slow
 def test_with_permission_a_command_runs_it_and_says_so(with_code, tmp_path):
     command = [sys.executable, "-m", "glossa_command", "translate", str(with_code), "--trust_remote_code"]
     environment = {"HF_MODULES_CACHE": str(tmp_path / "modules")}

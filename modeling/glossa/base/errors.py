@@ -40,7 +40,7 @@ def require(module: str, extra: str, package: str = "", file: object = None) -> 
 def http_errors() -> tuple[type[Exception], ...]:
     """What the HTTP client of huggingface_hub raises: `httpx.HTTPError` before its version 2, then `httpx2`'s.
 
-    The second one is about an address that is none.
+    The second one is about an invalid address.
     """
     from huggingface_hub.utils import get_session  # slow to import
 

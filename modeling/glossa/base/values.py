@@ -4,6 +4,7 @@ import difflib
 import json
 import math
 from collections.abc import Iterable
+from dataclasses import field
 from typing import Any
 
 TRUE, FALSE = ("true", "t", "yes", "y", "1"), ("false", "f", "no", "n", "0")
@@ -37,10 +38,12 @@ def typed(kind: type, value: Any) -> Any:
     return number if kind is float or number == float(value) else None
 
 
-def settle(settings: Any, **values: Any) -> None:
-    """Set fields of a frozen dataclass while it is being made."""
-    for name, value in values.items():
-        object.__setattr__(settings, name, value)
+def setting(default: Any, meaning: str, interval: str = "") -> Any:
+    """A field of a dataclass of settings, with its meaning and its range, see [`interval_problem`]."""
+    metadata = {"help": meaning, "interval": interval}
+    if isinstance(default, list | dict):
+        return field(default_factory=type(default), metadata=metadata)
+    return field(default=default, metadata=metadata)
 
 
 def interval_problem(interval: str, value: float) -> str | None:

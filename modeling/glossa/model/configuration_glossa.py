@@ -99,10 +99,9 @@ class GlossaConfig(PreTrainedConfig):
             are normal with standard deviation d_model^-0.5, or 1 if they are neither scaled nor tied) or `"normal"`
             (everything, with standard deviation `init_std`).
         init_std (`float`, defaults to 0.02): Standard deviation of `"normal"` initialization.
-        label_smoothing (`float`, defaults to 0.0): Probability that the training loss moves from the label to other
-            tokens (Szegedy et al. 2016, section 7). In evaluation the loss is the plain cross-entropy.
-        label_smoothing_type (`str`, defaults to `"uniform"`): `"uniform"` spreads it over the whole
-            vocabulary, as torch does; `"exclude_padding"` over all tokens except the label and padding.
+        label_smoothing_type (`str`, defaults to `"uniform"`): Where a loss that is asked for label smoothing moves the
+            probability: `"uniform"` over the whole vocabulary, as torch does; `"exclude_padding"` over all tokens
+            except the label and padding.
         text_profile (`dict`, *optional*): What the model has learned about texts, which pipelines read: see
             `TextProfile` in `profile_glossa.py`. Training writes it.
         alignment_layer (`int`, *optional*): Decoder layer, from 0, whose first cross-attention head was trained to
@@ -172,7 +171,6 @@ class GlossaConfig(PreTrainedConfig):
     share_encoder_decoder_embeddings: bool = True
     initialization: Literal["xavier_uniform", "normal"] = "xavier_uniform"
     init_std: float | int = 0.02
-    label_smoothing: float | int = 0.0
     label_smoothing_type: Literal["uniform", "exclude_padding"] = "uniform"
     text_profile: dict[str, Any] | None = None
     alignment_layer: int | None = None
@@ -226,7 +224,7 @@ class GlossaConfig(PreTrainedConfig):
         for field in ("num_key_value_heads", "head_dim", "kv_lora_rank", "q_lora_rank", "qk_rope_head_dim"):
             if getattr(self, field) is not None and getattr(self, field) < 1:
                 raise ValueError(f"{field} is {getattr(self, field)}; it must be at least 1, or None.")
-        for field in ("dropout", "attention_dropout", "activation_dropout", "label_smoothing"):
+        for field in ("dropout", "attention_dropout", "activation_dropout"):
             if not 0 <= getattr(self, field) < 1:
                 raise ValueError(f"{field} is {getattr(self, field)}; it must be at least 0 and below 1.")
         for field in ("encoder_attention_heads", "decoder_attention_heads"):

@@ -57,8 +57,7 @@ def eager_attention_forward(
     if attention_mask is not None:
         scores = scores + attention_mask
     weights = scores.softmax(dim=-1, dtype=torch.promote_types(scores.dtype, torch.float32)).to(query.dtype)
-    if dropout:
-        weights = nn.functional.dropout(weights, p=dropout)
+    weights = nn.functional.dropout(weights, p=dropout, training=module.training)
     output = weights @ repeat_heads(value, module.num_key_value_groups)  # [B, H, L, E]
     return output.transpose(1, 2).contiguous(), weights
 
@@ -66,24 +65,6 @@ def eager_attention_forward(
 def build_norm(config: GlossaConfig, width: int | None = None) -> nn.Module:
     norm = nn.RMSNorm if config.norm_type == "rms" else nn.LayerNorm
     return norm(width or config.d_model, eps=config.norm_eps)
-
-
-class GlossaDropout(nn.Dropout):
-    """Dropout (Srivastava et al. 2014) in half the time of torch's on a CPU.
-
-    One 64-bit draw serves four elements, so `p` is rounded to a multiple of 1/65536. Kept elements are divided by the
-    probability of being kept. On other devices and when compiled, this is torch's dropout.
-    """
-
-    def forward(self, input: torch.Tensor) -> torch.Tensor:
-        if not self.training:
-            return input
-        dropped = round(self.p * 2**16)
-        if dropped in (0, 2**16) or input.device.type != "cpu" or is_torchdynamo_compiling():
-            return super().forward(input)
-        numbers = torch.empty(-(-input.numel() // 4), dtype=torch.int64).random_(-(2**63), None).view(torch.int16)
-        kept = numbers[: input.numel()].view(input.shape) >= dropped - 2**15
-        return input * kept.to(input.dtype).mul_(2**16 / (2**16 - dropped))
 
 
 class GlossaAttention(nn.Module):
@@ -131,9 +112,8 @@ class GlossaAttention(nn.Module):
         Cross-attention ignores target order, so the k targets of one source (its beams) are read as one target of k
         times the length and share keys and values. `position_embeddings` belong to that joined target.
 
-        The second element has the weights, [B, H, L, K], if the implementation gives them. In training,
-        cross-attention that aligns words has a third one: the scores of its first head before mask and softmax,
-        [B, L, S].
+        The second element has the weights, [B, H, L, K], if the implementation gives them. The third one is for
+        cross-attention that aligns words, in training: scores of its first head before mask and softmax, [B, L, S].
         """
         rows, length, _ = hidden_states.shape
         if encoder_hidden_states is None:
@@ -160,10 +140,10 @@ class GlossaAttention(nn.Module):
         if weights is not None and weights.shape[0] != rows:
             weights = weights.unflatten(2, (-1, length)).transpose(1, 2).flatten(0, 1)  # [B, H, L, K] again
         output = self.out_proj(output.reshape(rows, length, -1))  # [B, L, H, E] to [B, L, D]
+        scores = None
         if self.training and self.is_cross and self.layer_idx == self.config.alignment_layer:
-            # Fused attention does not return weights.
-            return output, weights, query[:, 0] @ key[:, 0].transpose(1, 2) * self.scaling
-        return output, weights
+            scores = query[:, 0] @ key[:, 0].transpose(1, 2) * self.scaling  # fused attention returns no weights
+        return output, weights, scores
 
     def _split_heads(self, states: torch.Tensor, width: int) -> torch.Tensor:
         return states.unflatten(-1, (-1, width)).transpose(1, 2)  # [B, L, H * E] to [B, H, L, E]
@@ -263,7 +243,7 @@ class GlossaFeedForward(nn.Module):
         # In place: on a CPU, allocating memory for the result takes longer than the ReLU itself.
         relu = config.activation_function == "relu"
         self.activation = nn.ReLU(inplace=True) if relu else ACT2FN[config.activation_function]
-        self.dropout = GlossaDropout(config.activation_dropout)
+        self.dropout = nn.Dropout(config.activation_dropout)
 
     def forward(self, hidden_states: torch.Tensor) -> torch.Tensor:
         inner = self.up_proj(hidden_states)
@@ -282,7 +262,7 @@ class GlossaResidual(nn.Module):
         pre = config.norm_position == "pre"
         self.norm_before = build_norm(config) if pre else nn.Identity()
         self.norm_after = nn.Identity() if pre else build_norm(config)
-        self.dropout = GlossaDropout(config.dropout)
+        self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, hidden_states: torch.Tensor, sublayer_output: torch.Tensor) -> torch.Tensor:
         return self.norm_after(hidden_states + self.dropout(sublayer_output))
@@ -326,7 +306,7 @@ class GlossaEmbeddings(nn.Module):
         elif config.position_embedding_type == "sinusoidal":
             self.embed_positions = GlossaSinusoidalPositions(config)
         self.norm = build_norm(config) if config.embedding_norm else nn.Identity()
-        self.dropout = GlossaDropout(config.dropout)
+        self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, inputs_embeds: torch.Tensor, position_ids: torch.Tensor):
         """Hidden states [B, L, D] and, for rotary positions, cosines and sines [1 or B, 1, L, E/2]."""

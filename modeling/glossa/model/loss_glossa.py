@@ -156,7 +156,7 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
     def backward(ctx, total_gradient):
         if torch.is_grad_enabled():  # the saved gradients are constants, so their own gradient would be wrong
             raise RuntimeError(
-                "The training loss has no second derivative. Take that of the loss after model.eval(), with "
+                "A loss without logits has no second derivative. Leave out return_logits=False, and set "
                 'attn_implementation="eager".'
             )
         gradients = (None if saved is None else saved * total_gradient for saved in ctx.saved_tensors)

@@ -3,6 +3,7 @@
 Shapes in comments: B sequences, S source tokens, T target tokens, D width of the residual stream, V vocabulary size.
 """
 
+import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +39,7 @@ from .layers_glossa import (
     positions_of,
 )
 from .loss_glossa import alignment_loss, chunked_cross_entropy, smoothed_cross_entropy
+from .steps_glossa import FORWARD
 
 logger = logging.get_logger(__name__)
 
@@ -102,7 +104,7 @@ class GlossaEncoderLayer(GradientCheckpointingLayer):
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         """[B, S, D] to [B, S, D], and the logits of the router, if any, [B * S, experts]."""
         normed = self.self_attn_residual.norm_before(hidden_states)
-        output, _ = self.self_attn(normed, attention_mask, position_embeddings, **kwargs)
+        output, *_ = self.self_attn(normed, attention_mask, position_embeddings, **kwargs)
         hidden_states = self.self_attn_residual(hidden_states, output)
 
         normed = self.feed_forward_residual.norm_before(hidden_states)
@@ -136,19 +138,19 @@ class GlossaDecoderLayer(GradientCheckpointingLayer):
     ) -> tuple[torch.Tensor | None, ...]:
         """[B, T, D] to [B, T, D], and the logits of the router, if any, [B * T, experts].
 
-        In training, a layer that aligns words also gives the scores of the head that does so, [B, T, S].
+        In training, a layer that aligns words also gives the scores of the head that does so, [B, T, S]; else `None`.
         `cross_position_embeddings` are the embeddings of target and source for cross-attention.
         """
         normed = self.self_attn_residual.norm_before(hidden_states)
-        output, _ = self.self_attn(
+        output, *_ = self.self_attn(
             normed, attention_mask, position_embeddings, past_key_values=past_key_values, **kwargs
         )
         hidden_states = self.self_attn_residual(hidden_states, output)
 
-        aligned: list[torch.Tensor] = []
+        alignment_scores: torch.Tensor | None = None
         if encoder_hidden_states is not None:
             normed = self.encoder_attn_residual.norm_before(hidden_states)
-            output, _, *aligned = self.encoder_attn(
+            output, _, alignment_scores = self.encoder_attn(
                 normed,
                 encoder_attention_mask,
                 cross_position_embeddings[0],
@@ -161,7 +163,7 @@ class GlossaDecoderLayer(GradientCheckpointingLayer):
 
         normed = self.feed_forward_residual.norm_before(hidden_states)
         output, router_logits = apply_feed_forward(self.feed_forward, normed)
-        return self.feed_forward_residual(hidden_states, output), router_logits, *aligned
+        return self.feed_forward_residual(hidden_states, output), router_logits, alignment_scores
 
 
 class GlossaPreTrainedModel(PreTrainedModel):
@@ -228,11 +230,32 @@ class GlossaPreTrainedModel(PreTrainedModel):
             self.config.auto_map = names | {"AutoModel": "modeling_glossa.GlossaModel"}
             if self.can_generate():
                 self.config.custom_pipelines = custom_pipelines()
-        # PEFT's merge sets this to False when the source has its own matrix; tied weights must stay tied when loaded.
-        output = self.get_output_embeddings()
-        if output is not None and output.weight is self.get_decoder().get_input_embeddings().weight:
-            self.config.tie_word_embeddings = True
-        return super().save_pretrained(*args, **kwargs)
+        own = self.config
+        # A state that is given was gathered from processes, each of which holds a part of the weights.
+        if kwargs.get("state_dict") is None and hasattr(self, "get_decoder") and self.get_decoder() is not self:
+            self.config, kwargs["state_dict"] = self._as_shared()
+        try:
+            return super().save_pretrained(*args, **kwargs)
+        finally:
+            own.architectures, self.config = self.config.architectures, own
+
+    def _as_shared(self) -> tuple[GlossaConfig, dict[str, torch.Tensor]]:
+        """The configuration with the sharing of embeddings that the weights have, and the weights to save.
+
+        Adapters and users change the sharing. A configuration can say that the output layer has the target's matrix,
+        and then that the source has it too. Weights that share in another way are saved apart.
+        """
+        config, weights = copy.copy(self.config), self.state_dict()
+        output, target = self.get_output_embeddings(), self.get_decoder().get_input_embeddings().weight
+        source, declared = self.get_encoder().get_input_embeddings().weight, self.all_tied_weights_keys
+        tied = config.tie_word_embeddings if output is None else output.weight is target
+        shared = tied and source is target and any(name.endswith("encoder.embed_tokens.weight") for name in declared)
+        config.tie_word_embeddings, config.share_encoder_decoder_embeddings = tied, shared
+        apart = {"encoder.embed_tokens.weight": source is target and not shared}
+        apart["lm_head.weight"] = output is not None and output.weight is source and not tied
+        for name in [name for name in weights for end, is_apart in apart.items() if is_apart and name.endswith(end)]:
+            weights[name] = weights[name].clone()
+        return config, weights
 
 
 class GlossaEncoder(GlossaPreTrainedModel):
@@ -349,10 +372,10 @@ class GlossaDecoder(GlossaPreTrainedModel):
             encoder_mask = self._cross_mask(inputs_embeds, encoder_hidden_states, encoder_attention_mask)
             cross_rotary = self._cross_rotary(rotary, inputs_embeds, encoder_hidden_states, encoder_attention_mask)
         routed = []
-        alignments: list[torch.Tensor] = []
+        alignment_scores: torch.Tensor | None = None
         for layer in self.layers:
             # Positional arguments: re-entrant checkpointing passes gradients to no keyword argument.
-            hidden_states, router_logits, *aligned = layer(
+            hidden_states, router_logits, scores = layer(
                 hidden_states,
                 mask,
                 rotary,
@@ -363,12 +386,12 @@ class GlossaDecoder(GlossaPreTrainedModel):
                 **kwargs,
             )
             routed.append(router_logits)
-            alignments += aligned
+            alignment_scores = scores if alignment_scores is None else alignment_scores
         return GlossaDecoderOutput(
             last_hidden_state=self.final_norm(hidden_states),
             **{CACHE: past_key_values},  # type: ignore[arg-type]
             router_logits=_given(routed) if self.training else None,
-            alignment_scores=alignments[0] if alignments else None,
+            alignment_scores=alignment_scores,
         )
 
     def _cache(
@@ -584,10 +607,12 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
         num_items_in_batch: torch.Tensor | int | None = None,
         cache: EncoderDecoderCache | None = None,
         alignments: torch.Tensor | None = None,
+        label_smoothing: float = 0.0,
+        return_logits: bool = True,
         return_dict: bool | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> tuple | Seq2SeqLMOutput:
-        """Logits [B, T, V] and, with `labels` [B, T], the loss; in training the loss only (`chunked_cross_entropy`).
+        """Logits [B, T, V] and, with `labels` [B, T], the loss.
 
         Args:
             input_ids: Source [B, S], or `inputs_embeds` [B, S, D], or `encoder_outputs`.
@@ -600,7 +625,11 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
             num_items_in_batch: Number of labels in all batches of one optimizer step; the loss is divided by it.
             alignments: [B, T, S], for each label the shares of the source tokens that it translates, or zeros; used in
                 training if the model has an `alignment_layer`.
-            return_dict: False for a tuple, which has the logits in training too: others read them in second place.
+            label_smoothing: Probability that the loss moves from the label to other tokens (Szegedy et al. 2016,
+                section 7): to all, or to all but padding, see `label_smoothing_type` of the configuration.
+            return_logits: `False` lets training leave out the logits: the loss is computed at the labels, in chunks
+                ([`chunked_cross_entropy`]), which takes less time and memory.
+            return_dict: `False` for a tuple.
         """
         return_dict = self.config.return_dict if return_dict is None else return_dict
         use_cache = use_cache if labels is None else False
@@ -623,7 +652,7 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
         )
         kept = slice(-logits_to_keep, None) if isinstance(logits_to_keep, int) else logits_to_keep
         states = outputs.last_hidden_state[:, kept]
-        logits, loss = self._logits_and_loss(states, labels, num_items_in_batch, needs_logits=not return_dict)
+        logits, loss = self.logits_and_loss(states, labels, num_items_in_batch, label_smoothing, return_logits)
         if labels is not None and self.training:
             loss = self._training_loss(loss, outputs, attention_mask, labels, alignments, num_items_in_batch)
         return _output(outputs, logits, loss, return_dict)
@@ -671,25 +700,27 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
             return total
         return total * (labels != -100).sum() / num_items_in_batch
 
-    def _logits_and_loss(
+    def logits_and_loss(
         self,
         states: torch.Tensor,
         labels: torch.Tensor | None,
-        items: torch.Tensor | int | None,
-        needs_logits: bool = False,
+        num_items_in_batch: torch.Tensor | int | None = None,
+        label_smoothing: float = 0.0,
+        return_logits: bool = True,
     ) -> tuple[torch.Tensor | None, torch.Tensor | None]:
+        """Logits [B, T, V] of hidden states [B, T, D] and, with `labels` [B, T], the loss; see [`forward`]."""
         if labels is None:
             return self.lm_head(states), None
         excludes_padding = self.config.label_smoothing_type == "exclude_padding"
-        smoothing = self.config.label_smoothing if self.training else 0.0
         excluded = self.config.pad_token_id if excludes_padding else None
+        options = label_smoothing, excluded, num_items_in_batch
         # Adapters, quantized layers and biases are more than states times weight; a compiler fuses on its own.
         head = self.lm_head
         plain = type(head) is nn.Linear and head.bias is None and not is_torchdynamo_compiling()
-        if self.training and plain and not needs_logits:
-            return None, chunked_cross_entropy(states, head.weight, labels, smoothing, excluded, items)
+        if self.training and plain and not return_logits:
+            return None, chunked_cross_entropy(states, head.weight, labels, *options)
         logits = self.lm_head(states)
-        return logits, smoothed_cross_entropy(logits, labels, smoothing, excluded, items)
+        return logits, smoothed_cross_entropy(logits, labels, *options)
 
 
 def _output(
@@ -709,6 +740,8 @@ def _output(
     )
     return output if return_dict else output.to_tuple()
 
+
+FORWARD.update({kind: kind.forward for kind in (GlossaDecoder, GlossaDecoderLayer)})
 
 # A saved folder carries this code, for `trust_remote_code=True` without Glossa installed.
 GlossaModel.register_for_auto_class("AutoModel")

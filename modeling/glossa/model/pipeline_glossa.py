@@ -1,6 +1,5 @@
 """The translation pipeline, which transformers 5 no longer provides. It is saved with the model."""
 
-import re
 from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import islice
@@ -46,18 +45,18 @@ class TranslationPipeline(Pipeline):
     Args (of the pipeline or of a call):
         batch_size (`int`, defaults to 32): Texts per batch, or sentences per batch with `split_sentences`.
         split_sentences (`bool`, *optional*): Translate text sentence by sentence and join the translations with the
-            original whitespace. Defaults to `split_sentences` of the model's config, or `True`.
+            original whitespace. Defaults to the model's `text_profile`, or `True`.
         return_scores (`bool`, defaults to `False`): Return the model's log-probability of each translation (natural
             logarithm, summed over its tokens) as `score`; settings that change the search do not change it.
         key (`str`, *optional*): The column to translate if rows are dictionaries.
-        tgt_lang (`str`, *optional*): Code of the target language, for a model of several. Defaults to the one of the
-            task (`"translation_en_to_fr"`), or to `tgt_lang` of the tokenizer. Other models ignore it.
+        tgt_lang (`str`, *optional*): Code of the target language, for a model of several. Defaults to `tgt_lang` of
+            the tokenizer. Other models ignore it.
         num_beams, num_return_sequences and other arguments of `generate`: Defaults come from the model's generation
             config. Those about its output (`return_dict_in_generate`, `output_scores` and so on) have no effect.
 
     Raises:
-        ValueError: if a text has more tokens than the model takes, settings contradict each other, a task such as
-            `"translation_en_to_fr"` names other languages than the model's, or `tgt_lang` is none of its several ones.
+        ValueError: if a text has more tokens than the model takes, settings contradict each other, or `tgt_lang` is
+            not among the model's languages.
     """
 
     _load_tokenizer = True
@@ -69,10 +68,7 @@ class TranslationPipeline(Pipeline):
     def __init__(self, model, tokenizer=None, **kwargs):
         if tokenizer is None:
             raise ValueError("tokenizer is None; give the model's tokenizer: TranslationPipeline(model, tokenizer).")
-        super().__init__(model=model, tokenizer=tokenizer, **kwargs)
-        check_task(self.task, self.model.config)
-        if getattr(self.model.config, "target_languages", None) and "_to_" in (self.task or ""):
-            self._preprocess_params.setdefault("tgt_lang", self.task.rpartition("_to_")[2])
+        super().__init__(model=model, tokenizer=tokenizer, **{"task": "translation"} | kwargs)
         self.model.eval()
         if getattr(self.model.config, "custom_pipelines", None):
             # Loading by name leaves classes in this field, which prevent printing and saving the configuration.
@@ -230,25 +226,6 @@ class TranslationPipeline(Pipeline):
         )  # [B * returned, T]
         padding = output.sequences[:, -steps.shape[1] :] == self.tokenizer.pad_token_id
         return steps.masked_fill(padding, 0).sum(-1)
-
-
-def check_task(task: str | None, config) -> None:
-    """Raise `ValueError` if a task `translation_xx_to_yy` names other languages than the model's config."""
-    wanted = re.fullmatch("translation_(.+)_to_(.+)", task or "")
-    source, target = (getattr(config, name, None) for name in ("source_language", "target_language"))
-    if wanted is not None and (several := getattr(config, "target_languages", None)):
-        if wanted[2] not in several:
-            raise ValueError(f"The task is {task}, but the model translates into {', '.join(several)}.")
-        target = wanted[2]
-    if wanted is None or source is None or target is None:
-        return
-    # The script or region may differ, as in "pt" and "pt-BR".
-    first, second, *own = (re.split("[-_]", code)[0].casefold() for code in (*wanted.groups(), source, target))
-    if [first, second] != own:
-        raise ValueError(
-            f"The task is {task}, but the model translates from {source} to {target}. Give the task "
-            f"translation_{source}_to_{target}, or another model."
-        )
 
 
 class LengthLimit(StoppingCriteria):

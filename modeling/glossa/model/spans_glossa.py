@@ -109,7 +109,7 @@ class Hidden:
         self.shown = 0  # spans of the pieces so far
 
     def measured(self, piece: str) -> tuple[str, tuple[Span, ...]]:
-        """Any piece of [`Hidden.text`] as it is in the text, and its spans.
+        """Any piece of [`Hidden.text`] with the spans written out, and their positions in it.
 
         In a text with more spans than there are letters, these may be other ones.
         """
@@ -117,7 +117,7 @@ class Hidden:
         return self._show(piece, self.LETTERS.index(found[0]) if found else 0)
 
     def next(self, piece: str) -> tuple[str, tuple[Span, ...]]:
-        """The next piece of [`Hidden.text`] as it is in the text, and its spans."""
+        """The next piece of [`Hidden.text`] with the spans written out, and their positions in it."""
         first = self.shown
         self.shown += len(self._ANY.findall(piece))
         return self._show(piece, first)

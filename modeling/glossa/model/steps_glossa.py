@@ -13,11 +13,13 @@ from typing import Any
 import torch
 from torch import nn
 from torch.nn.functional import linear, scaled_dot_product_attention
+from torch.nn.modules import module as module_hooks
 from transformers.cache_utils import EncoderDecoderCache
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from .layers_glossa import (
     GlossaAttention,
-    GlossaDropout,
     GlossaEmbeddings,
     GlossaFeedForward,
     GlossaLearnedPositions,
@@ -28,8 +30,10 @@ from .layers_glossa import (
 )
 
 # Modules whose calls are replaced. Any other, such as an adapter, a quantized layer or experts, needs its own call.
-KNOWN = {nn.Linear, nn.RMSNorm, nn.LayerNorm, nn.Identity, nn.Embedding, nn.ModuleList, GlossaAttention, GlossaDropout}
+KNOWN = {nn.Linear, nn.RMSNorm, nn.LayerNorm, nn.Identity, nn.Embedding, nn.ModuleList, nn.Dropout, GlossaAttention}
 KNOWN |= {GlossaEmbeddings, GlossaFeedForward, GlossaLearnedPositions, GlossaResidual, GlossaSinusoidalPositions}
+# Their methods as they are defined: others may replace the method of a class, for a kernel or to look inside.
+FORWARD: dict[Any, Any] = {kind: kind.forward for kind in KNOWN}  # type: ignore[attr-defined]
 
 
 def target_steps(model: Any) -> "TargetSteps | None":
@@ -40,22 +44,29 @@ def target_steps(model: Any) -> "TargetSteps | None":
         return None
     if model.device.type != "cpu":  # the cost of a call of a module is small there
         return None
-    own = {type(decoder), *map(type, decoder.layers)}
     inner = [*decoder.modules(), model.lm_head]
     activations = {
         id(layer.feed_forward.activation) for layer in decoder.layers if hasattr(layer.feed_forward, "activation")
     }
-    known = all(type(module) in KNOWN | own or id(module) in activations for module in inner)
+    known = all(_is_plain(module) or id(module) in activations for module in inner)
     # Of a quantized layer only the weight may be another: a tensor that cannot be put together with others.
     known = known and all(
         type(weight) is nn.Parameter for module in inner for weight in module.parameters(recurse=False)
     )
     # Hooks, and what replaces `forward`, such as a compiled one, are called by the module only.
-    called = any(
+    called = bool(module_hooks._global_forward_hooks or module_hooks._global_forward_pre_hooks)
+    called = called or ALL_ATTENTION_FUNCTIONS["sdpa"] is not sdpa_attention_forward
+    called = called or any(
         module._forward_hooks or module._forward_pre_hooks or "forward" in vars(module)
         for module in (*inner, base, model)
     )
     return TargetSteps(decoder, model.lm_head) if known and not called else None
+
+
+def _is_plain(module: nn.Module) -> bool:
+    """Whether a module is of a known class whose `forward` nobody has replaced; dropout does nothing here."""
+    kind = type(module)
+    return isinstance(module, nn.Dropout) or (kind in FORWARD and kind.forward is FORWARD[kind])
 
 
 class TargetSteps:
@@ -176,7 +187,7 @@ def _weights(layer: nn.Linear) -> tuple[torch.Tensor, torch.Tensor | None]:
 
 
 def _norm(module: Any) -> Callable[[torch.Tensor], torch.Tensor] | None:
-    """The norm as one call of a kernel; None if there is none."""
+    """The norm as one kernel call, or `None` without a norm."""
     if isinstance(module, nn.Identity):
         return None
     shape, weight, eps = module.normalized_shape, module.weight, module.eps

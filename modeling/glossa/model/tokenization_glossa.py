@@ -43,7 +43,7 @@ class GlossaTokenizer(PreTrainedTokenizerFast):
 
     Raises:
         ValueError: if the target's is missing, one of those four has different ids in the two vocabularies, or
-            `tgt_lang` is none of several target languages when it is set or a source is encoded.
+            `tgt_lang` is not among several target languages when it is set or a source is encoded.
     """
 
     vocab_files_names = {"tokenizer_file": "tokenizer.json", "target_tokenizer_file": TARGET_TOKENIZER_FILE}
@@ -102,7 +102,7 @@ class GlossaTokenizer(PreTrainedTokenizerFast):
         self._tgt_lang = language
 
     def into(self, language: str | None) -> "GlossaTokenizer":
-        """This tokenizer with another `tgt_lang`. Raises `ValueError` if it is none of several target languages."""
+        """This tokenizer with another `tgt_lang`. Raises `ValueError` if it is not among the target languages."""
         self._check(language)
         view = copy.copy(self)
         view.tgt_lang = language

@@ -10,7 +10,7 @@ NEEDED, OPTIONAL = ("source", "correction"), ("output", "from", "to")
 
 
 def read_corrections(path: Path) -> tuple[dict[int, dict[str, Any]], dict[int, str]]:
-    """The corrections in a file, and why its other lines are none, both by the number of the line.
+    """The corrections in a file, and the problems of its other lines, both by line number.
 
     A correction has the texts `source` and `correction`, and maybe `output`, `from` and `to`. Empty lines are
     left out. Raises `GlossaError` if the file cannot be read.
@@ -25,7 +25,7 @@ def read_corrections(path: Path) -> tuple[dict[int, dict[str, Any]], dict[int, s
 
 
 def _parsed(line: bytes) -> dict[str, Any] | str:
-    """The correction in a line, or why it is none."""
+    """The correction in a line, or the problem with the line."""
     try:
         row = json.loads(line.decode("utf-8-sig"))
     except (ValueError, RecursionError):

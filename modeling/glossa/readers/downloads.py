@@ -72,7 +72,7 @@ def download(url: str) -> Path:
             if record.confirms(path):
                 if _has_changed(url, record.read()):
                     logger.warning(
-                        "%s has changed on the server since it was downloaded; %s is used as it is. Remove that file "
+                        "%s has changed on the server since it was downloaded; %s is still used. Remove that file "
                         "to download the new version.",
                         masked(url),
                         path,
@@ -101,14 +101,14 @@ def download(url: str) -> Path:
 
 
 def check_address(url: str) -> None:
-    """Raise `GlossaError` if a URL names no server, or a port that is none."""
+    """Raise `GlossaError` if a URL has no server, an invalid port or invalid characters."""
     try:
         parts = urlsplit(url)
         problem = None if (parts.hostname or "").encode("idna") and parts.port != 0 else "it names no server"
     except ValueError as error:  # of a name, a port or brackets
         problem = str(error)
     if problem is None and not url.isprintable():
-        problem = "it has characters that are none of an address"
+        problem = "it has characters that an address cannot have"
     if problem:
         raise GlossaError(
             f"{masked(url)!r} is no address: {problem}. Give one such as https://host/pairs.tsv, or a file's path."
@@ -129,7 +129,7 @@ class Record:
     def read(self) -> dict[str, Any]:
         try:
             found = json.loads(self.file.read_text(encoding="utf-8"))
-        except (OSError, ValueError):  # there is none, or it was cut
+        except (OSError, ValueError):  # no file, or one that was cut short
             return {}
         return found if isinstance(found, dict) else {}
 
@@ -233,7 +233,7 @@ def _validator(headers: Mapping[str, str]) -> str | None:
         return etag
     try:
         age = parsedate_to_datetime(headers.get("Date", "")) - parsedate_to_datetime(changed or "")
-    except (TypeError, ValueError):  # there is none, or it is no date
+    except (TypeError, ValueError):  # no header, or not a date
         return None
     return changed if age >= MINUTE else None  # a file that has just changed may change again in the same second
 

@@ -219,7 +219,7 @@ def _forget(element) -> None:
         del element.getparent()[0]
 
 
-Side = tuple[str, Any]  # language ("": not said), and the element with the text (None: there is none)
+Side = tuple[str, Any]  # language ("" if not given), and the element with the text, if any
 
 
 def _units(element) -> Iterator[tuple[list[Side], str]]:
@@ -299,7 +299,7 @@ def read_po(path: Path, columns: Columns) -> Iterator[Row]:
 
     The language of the header (default: the target language) is the language of the translations; the program's texts
     are in the other language. Of plural forms, the last is read with `msgid_plural`. Entries that are fuzzy, obsolete
-    or not translated are set aside. Raises `GlossaError` if it is no PO, or the language is none of the two.
+    or not translated are set aside. Raises `GlossaError` for an invalid file, or one in a third language.
     """
     text, reverse, number = read_catalog(path), False, 0
     for entry in po.entries(text, str(path)):

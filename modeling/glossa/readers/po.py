@@ -91,7 +91,7 @@ def plural_forms(header: str, name: str) -> tuple[int, int]:
 
 
 def entries(text: str, name: str) -> Iterator[Entry]:
-    """The entries of a catalog. Raises `GlossaError` with the line if it is none."""
+    """The entries of a catalog. Raises `GlossaError` with the line number for an invalid one."""
     entry, current = Entry(), None
     for number, found in enumerate(_LINE.finditer(text.removesuffix("\n")), 1):
         position = found.start() + text.startswith("\ufeff", found.start())

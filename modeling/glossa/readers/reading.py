@@ -43,16 +43,16 @@ def read_rows(paths: tuple[Path, ...], columns: Columns, limit: int | None) -> I
 
     Raises `GlossaError` if a file is unusable as a whole: damaged, not UTF-8, not aligned.
     """
-    total = beside = 0
+    total = set_aside_rows = 0
     undecodable: dict[Path, list[int]] = {path: [] for path in paths}
     for row in read_aligned(*paths) if len(paths) == 2 else _read_table(paths[0], columns):
         yield row
         total += 1
         if row[3]:
-            beside += row[3] in (HEADER, CONTINUED)
+            set_aside_rows += row[3] in (HEADER, CONTINUED)
             if row[3].startswith(NOT_UTF8):
                 undecodable[paths[-1 if row[3].endswith(OF_THE_TARGET) else 0]].append(row[2])
-        if total - beside == limit:
+        if total - set_aside_rows == limit:
             break
     # A few damaged lines are noise; many mean another encoding, in which the remaining lines are wrong too.
     for path, numbers in undecodable.items():

@@ -167,7 +167,6 @@ def build_model(settings: Settings, tokenizer: PreTrainedTokenizerBase) -> PreTr
         model = load_start(settings)
         if settings.translator.add_language or settings.translator.add_vocabulary:
             grow(model, tokenizer, len(load_tokenizer(settings.translator.init_from)))
-        model.config.label_smoothing = settings.training.label_smoothing_factor
     else:
         config = settings.config(
             vocab_size=len(tokenizer),
@@ -178,7 +177,7 @@ def build_model(settings: Settings, tokenizer: PreTrainedTokenizerBase) -> PreTr
             decoder_start_token_id=tokenizer.bos_token_id,
         )
         model = GlossaForConditionalGeneration(config)
-    if model.config.model_type == "glossa":  # a head that is not guided any more soon aligns no better than others
+    if model.config.model_type == "glossa":  # without its loss, the head soon aligns no better than others
         last_but_one = max(model.config.decoder_layers - 2, 0)
         model.config.alignment_layer = last_but_one if settings.training.alignment_head else None
     # On a CPU, eager attention is faster than fused kernels for sequences as short as sentences.

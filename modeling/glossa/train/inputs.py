@@ -83,7 +83,7 @@ def load_inputs(settings: Settings) -> Inputs:
 def load_watched(arguments: DataArguments) -> Dataset:
     """The pairs of `watch`: at most `WATCHED`, drawn with `split_seed`.
 
-    Raises `GlossaError` if there are none, or if the data have several target languages.
+    Raises `GlossaError` without such pairs, or if the data have several target languages.
     """
     if target_languages(arguments):
         raise GlossaError("watch is for pairs of one target language, and the data have several. Leave it out.")

@@ -13,7 +13,7 @@ SAMPLE = 10_000  # rows whose tokens are counted
 
 
 class FirstEvaluation(TrainerCallback):
-    """Warns of a start that does not translate, and of a first evaluation that is no better than no learning.
+    """Warns if the start does not translate, and if the first evaluation shows that nothing was learned.
 
     Args:
         rows: The training rows, with `labels`.

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import MethodType
+from typing import Any
 
 import torch
 from datasets import DatasetDict
@@ -68,24 +69,32 @@ def _encoder_forward(
     self, input_ids: torch.Tensor, attention_mask: torch.Tensor | None = None, **kwargs
 ) -> Seq2SeqLMOutput:
     """Logits [B, S, V] at every token of `input_ids` [B, S] from the bidirectional encoder."""
-    labels, items = kwargs.pop("labels", None), kwargs.pop("num_items_in_batch", None)
+    labels, loss = kwargs.pop("labels", None), _take_loss_options(kwargs)
     encoded = self.model.encoder(input_ids=input_ids, attention_mask=attention_mask, return_dict=True, **kwargs)
-    return _output(self, encoded, attention_mask, labels, items)
+    return _output(self, encoded, attention_mask, labels, loss)
 
 
 def _decoder_forward(
     self, labels: torch.Tensor, input_ids: torch.Tensor | None = None, attention_mask=None, **kwargs
 ) -> Seq2SeqLMOutput:
     """Logits [B, T, V], each from the start token and the previous `labels` [B, T]; sources are ignored."""
-    items = kwargs.pop("num_items_in_batch", None)
+    loss = _take_loss_options(kwargs)
     before = self.prepare_decoder_input_ids_from_labels(labels)
     decoded = self.model.decoder(input_ids=before, use_cache=False, return_dict=True, **kwargs)
-    return _output(self, decoded, labels != -100, labels, items)
+    return _output(self, decoded, labels != -100, labels, loss)
 
 
-def _output(model, side, mask: torch.Tensor | None, labels: torch.Tensor | None, items) -> Seq2SeqLMOutput:
+def _take_loss_options(given: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of the loss among those of a call."""
+    names = ("num_items_in_batch", "label_smoothing", "return_logits")
+    return {name: given.pop(name) for name in names if name in given}
+
+
+def _output(
+    model, side, mask: torch.Tensor | None, labels: torch.Tensor | None, options: dict[str, Any]
+) -> Seq2SeqLMOutput:
     """Loss and logits of the output of one `side`; `mask` is 0 at its padding."""
-    logits, loss = model._logits_and_loss(side.last_hidden_state, labels, items)
+    logits, loss = model.logits_and_loss(side.last_hidden_state, labels, **options)
     if labels is not None and model.training:
-        loss = loss + model.balance_loss(side.router_logits, mask, labels, items)
+        loss = loss + model.balance_loss(side.router_logits, mask, labels, options.get("num_items_in_batch"))
     return Seq2SeqLMOutput(loss=loss, logits=logits)

@@ -24,13 +24,14 @@ from .data.encoding.augmented import AugmentedRows
 from .data.encoding.encoding import LENGTHS
 from .data.streaming.windows import start_worker
 from .divergence import StepGuard
+from .dropout import use_fast_dropout
 from .energy import EnergyMeter
 from .hub.push import hub_errors, push, stage
 from .interrupts import SaveOnSignal
 from .monitoring import FirstStep, Speedometer, draw_fit_batches, mean_loss, measure_fit
 from .muon import put_beside
 from .pieces import TOKENS, joined, loss_sums, pieces
-from .plan.devices import is_sharded
+from .plan.devices import is_sharded, loss_options
 from .progress import ProgressBar, ProgressLines
 from .restore import EpochOrder, WriteChecksums, embeddings_in_root
 
@@ -64,6 +65,8 @@ class GlossaTrainer(Seq2SeqTrainer):
     ):
         self.augmented, self.watched = augmented, watched
         self.adapters = Adapters(model, args.lora_rank) if args.lora_rank else None
+        if model.config.model_type == "glossa" and args.device.type == "cpu":
+            use_fast_dropout(model)
         super().__init__(model, args, **kwargs)
         if self.accelerator.ddp_handler is not None:  # processes need not copy their gradients to send them
             self.accelerator.ddp_handler.gradient_as_bucket_view = True
@@ -72,8 +75,9 @@ class GlossaTrainer(Seq2SeqTrainer):
                 f"FSDP is set for {args.world_size} {args.device.type} processes; Accelerate uses it on several GPUs "
                 "only. Train without it."
             )
-        # The model's own loss smooths the labels; the Trainer's smoother would remove them from its inputs.
+        # A Glossa model smooths by itself; the Trainer's smoother would take the labels away, and need full logits.
         self.label_smoother = None
+        self._loss_options = loss_options(model, args.label_smoothing_factor)
         if model.config.model_type != "glossa":  # others neither smooth nor count the tokens of a step
             self.compute_loss_func = LabelSmoother(args.label_smoothing_factor)
             if self.accelerator.ddp_handler is not None:  # Marian's and Pegasus's positions get none
@@ -239,6 +243,9 @@ class GlossaTrainer(Seq2SeqTrainer):
         missing[:] = [name for name in missing if name not in model.all_tied_weights_keys]
         super()._issue_warnings_after_load(load_result)
 
+    def compute_loss(self, model, inputs, *args, **kwargs):
+        return super().compute_loss(model, {**inputs, **self._loss_options}, *args, **kwargs)
+
     def get_batch_samples(self, *args, **kwargs):
         batches, items = super().get_batch_samples(*args, **kwargs)
         self._step_batches = batches
@@ -283,6 +290,7 @@ class GlossaTrainer(Seq2SeqTrainer):
             with self.speedometer.paused(), self.compute_loss_context_manager():
                 batches = [self._prepare_inputs(batch) for batch in self._fit_batches]
                 logs |= {name: round(value, 4) for name, value in measure_fit(self.model, batches).items()}
+        logs.pop("train_samples_per_second", None)  # it counts rows of batches of a fixed size
         if "train_loss" in logs:
             # The Trainer divides the sum of a resumed run by all of its steps in transformers 5.17.
             first, last = self.first_step.step, self.state.global_step

@@ -90,7 +90,7 @@ class FamilyTokenizer:
         return find_language(language, self.target_languages)
 
     def into(self, language: str | None) -> "FamilyTokenizer":
-        """This tokenizer with another `tgt_lang`. Raises `ValueError` if it is none of several target languages."""
+        """This tokenizer with another `tgt_lang`. Raises `ValueError` if it is not among the target languages."""
         view = copy.copy(self)
         view.tgt_lang = language
         return view

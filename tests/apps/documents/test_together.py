@@ -61,6 +61,7 @@ def score(run, source, target):
 
 @pytest.mark.parametrize("engine", ["torch", "auto"])
 @pytest.mark.parametrize("workers", [[], ["--workers", "1"]])
+@pytest.mark.slow
 def test_each_is_that_of_the_translation_with_its_terms(run, translate, engine, workers):
     plain, _, _ = translate("--engine", engine, terms=False)
     found, said, report = translate("--engine", engine, "--scores", "--confidence", "--alignments", *workers)

@@ -15,6 +15,7 @@ CASES = [(path, valid) for path in WITH_FIELDS for valid in (True, False)] + [("
 
 
 @pytest.mark.parametrize(("path", "valid"), CASES)
+@pytest.mark.slow
 def test_no_request_is_answered_with_a_fault(url, path, valid):
     schema = schemathesis.openapi.from_url(f"{url}/spec")
     operation = next(iter(schema[path].values()))

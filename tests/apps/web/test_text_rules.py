@@ -94,6 +94,7 @@ def pairs_of(texts):
 
 
 @needs_node
+@pytest.mark.slow
 def test_every_string_of_the_tests_has_the_same_segments(tmp_path):
     texts = pairs_of(strings())
     assert len(texts) > 5000
@@ -101,6 +102,7 @@ def test_every_string_of_the_tests_has_the_same_segments(tmp_path):
 
 
 @needs_node
+@pytest.mark.slow
 def test_random_sentences_of_abbreviations_and_marks_have_the_same_segments(tmp_path):
     generator = random.Random(0)
     words = [word for name in abbreviations_glossa.__all__ for word in sorted(getattr(abbreviations_glossa, name))]

@@ -15,6 +15,8 @@ from glossa.train.hub.push import check, check_repo_id, stage
 from glossa.translate.loading import load_model, load_tokenizer
 from glossa.translate.translator import Translator
 
+pytestmark = pytest.mark.slow  # minutes in all
+
 ROOT = Path(__file__).parents[3]
 CODE = {f"{name}_glossa.py" for name in ("configuration", "experts", "generation", "layers", "loss", "modeling")}
 CODE |= {f"{name}_glossa.py" for name in ("abbreviations", "batches", "clauses", "pipeline", "profile", "segments")}
@@ -73,7 +75,6 @@ def test_pushed_run_loads_by_name_without_glossa(early, hub, tiny_run, tmp_path)
     assert_loads_without_glossa(hub, tiny_run, tmp_path, early.path / "python")
 
 
-@pytest.mark.slow
 def test_pushed_run_loads_where_glossa_is_not_installed(hub, tiny_run, tmp_path, tmp_path_factory):
     stage(tiny_run, NAME, tmp_path / "folder", handler=True)
     upload(hub, tmp_path / "folder")

@@ -25,6 +25,7 @@ def train(tiny_settings, early, tmp_path):
     return run
 
 
+@pytest.mark.slow
 def test_checkpoints_and_the_finished_run_are_pushed(train, tmp_path):
     with Hub({TOKEN: "someone"}) as hub:
         process = train(hub)

@@ -6,14 +6,16 @@ import re
 
 import pytest
 
+from glossa import GlossaConfig
 from glossa.base.errors import GlossaError
 from glossa.base.run_folder import RunFolder
+from glossa.base.values import interval_problem
 from glossa.cli.train import main as command
-from glossa.train.data.arguments import RANGES, range_problem
 from glossa.train.data.filters import gathered
 from glossa.train.plan import catalog
 from glossa.train.plan.arguments import Origin, parse_settings
 from glossa.train.plan.settings import GROUPS
+from glossa.train.plan.table import ModelArguments
 
 
 @pytest.mark.parametrize("group", GROUPS, ids=lambda group: group.__name__)
@@ -179,10 +181,29 @@ def test_every_number_has_a_range():
         for name, setting in catalog.settings().items()
         if {kind.strip() for kind in setting.type.split("|")} & {"int", "float"}
     }
-    assert numbers == RANGES.keys()
+    known = catalog.settings()
+    assert numbers == {name for name, setting in known.items() if setting.interval}
     for name in numbers:
-        default = catalog.settings()[name].default
-        assert default is None or range_problem(name, default) is None, name
+        default = known[name].default
+        assert default is None or interval_problem(known[name].interval, default) is None, name
+
+
+def test_the_table_of_the_model_has_the_fields_of_its_configuration():
+    """Both are written by hand, since the configuration travels with a model, and the table needs no library."""
+    config = {field.name: field for field in dataclasses.fields(GlossaConfig)}
+    left_out = {name for name in GlossaConfig.__annotations__ if name.endswith("token_id")} | {
+        # Other settings, the tokenizer or the data determine these.
+        "vocab_size", "decoder_vocab_size", "use_cache", "is_encoder_decoder", "source_language",
+        "target_language", "text_profile", "alignment_layer",
+        # No recipe has set these to another value; Python can.
+        "rotary_cross_attention", "embedding_norm", "init_std", "initialization", "rotary_base", "head_dim",
+    }  # fmt: skip
+    table = {field.name: field for field in dataclasses.fields(ModelArguments)}
+    assert table.keys() == GlossaConfig.__annotations__.keys() - left_out
+    for name, field in table.items():
+        assert field.default == config[name].default, name
+        wanted = GlossaConfig.__annotations__[name]
+        assert field.type == (float if wanted == float | int else wanted), name
 
 
 @pytest.mark.parametrize(
@@ -197,8 +218,9 @@ def test_every_number_has_a_range():
     ],
 )
 def test_the_ends_of_ranges(name, good, bad, words):
-    assert [range_problem(name, value) for value in good] == [None] * len(good)
-    assert [range_problem(name, value) for value in [*bad, math.nan, math.inf]] == [words] * (len(bad) + 2)
+    interval = catalog.settings()[name].interval
+    assert [interval_problem(interval, value) for value in good] == [None] * len(good)
+    assert [interval_problem(interval, value) for value in [*bad, math.nan, math.inf]] == [words] * (len(bad) + 2)
 
 
 @pytest.mark.parametrize("name", ["length_penalty", "sampling_temperature", "max_grad_norm", "norm_eps"])

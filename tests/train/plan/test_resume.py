@@ -279,6 +279,7 @@ def evaluations(run):
     return [entry["step"] for entry in RunFolder(run).history if "eval_bleu" in entry]
 
 
+@pytest.mark.slow
 def test_the_patience_goes_on(tmp_path, tiny_settings, tiny_train):
     patient = HOPELESS | {"early_stopping_patience": 3}
     whole = tiny_train(tmp_path / "whole", max_steps=10, **patient)

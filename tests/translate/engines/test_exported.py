@@ -214,6 +214,7 @@ def run(home, *arguments, text="", python=sys.executable):
     return done
 
 
+@pytest.mark.slow
 def test_later_jobs_import_neither_torch_nor_transformers(model, tmp_path, early):
     """And take a few tenths of a CPU-second, most of them Python's own start."""
     text = "w4 w9 w7\n\nw5 w5. w30 w8\n"
@@ -231,6 +232,7 @@ def test_later_jobs_import_neither_torch_nor_transformers(model, tmp_path, early
     assert "torch" in exact.stderr and exact.stdout == later.stdout
 
 
+@pytest.mark.slow
 def test_later_scores_and_new_pairs_need_datasets_only(model, tmp_path, early):
     change(model, source_language="de", target_language="fr")
     home, texts = tmp_path / "home", tmp_path / "texts"

@@ -17,6 +17,8 @@ from glossa.train.data.arguments import TokenizerArguments
 from glossa.train.data.encoding.vocabulary import train_tokenizer, train_tokenizer_pair
 from glossa.translate.export.transformers_js import export_transformers_js
 
+pytestmark = pytest.mark.slow  # minutes in all
+
 TEXTS = [f"The {a} {b} in the {c}." for a in ("man", "dog") for b in ("sleeps", "runs") for c in ("park", "house")]
 PROGRAM = """
 import { pipeline, env } from "@huggingface/transformers";
@@ -41,7 +43,6 @@ def exported(tmp_path_factory):
     return model, tokenizer, folder
 
 
-@pytest.mark.slow
 def test_the_graphs_give_the_logits_of_the_model(exported):
     model, _, folder = exported
     generator = torch.Generator().manual_seed(1)
@@ -69,7 +70,6 @@ def test_the_graphs_give_the_logits_of_the_model(exported):
     torch.testing.assert_close(torch.cat(logits, 1), expected, rtol=0, atol=1e-4)
 
 
-@pytest.mark.slow
 def test_the_stock_package_translates_like_glossa(exported, tmp_path):
     """GLOSSA_NODE_MODULES is what `npm install @huggingface/transformers@4.3` made."""
     node, modules = shutil.which("node"), os.environ.get("GLOSSA_NODE_MODULES")

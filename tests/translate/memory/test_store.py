@@ -150,6 +150,7 @@ def test_the_version_changes_with_each_change(memory):
     assert versions[0] < versions[1] < versions[2]
 
 
+@pytest.mark.slow
 def test_other_processes_and_a_restart_see_additions(memory):
     version = memory.version
     program = (

@@ -133,6 +133,7 @@ def _loaded(run):
 
 
 @pytest.mark.parametrize("options", [[], ["--scores"], ["--num_beams", "2", "--num_return_sequences", "2"]])
+@pytest.mark.slow
 def test_the_command_prints_links(tiny_run, tmp_path, options, capsys):
     (tmp_path / "in.txt").write_text("The cat sleeps. It eats.\n\nA dog.\n")
     common = [str(tiny_run), "--input", str(tmp_path / "in.txt"), "--engine", "torch", *options]

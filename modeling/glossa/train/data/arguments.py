@@ -1,27 +1,22 @@
 """The data and tokenizer settings of a recipe. This module imports no library, so their checks are quick."""
 
 import difflib
-from collections.abc import Iterable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from ...base.errors import GlossaError
 from ...base.languages import settled_code
-from ...base.values import interval_problem, settle
+from ...base.values import interval_problem, setting
 from .augmentation.shares import PLACEHOLDERS, check_sum, settled_shares
 from .filters import gathered, settled
 from .mixture import check_sources, unmixed
-from .prepared import adopt_prepared
+from .prepared import prepared_settings
 
 NORMALIZATION_STEPS = ("nfkc", "lowercase", "hyphens_to_spaces", "strip_punctuation")
 
 
 # What `trust_data` names: checks of the data, and that the languages of `init_from` match the data.
 CHECKS = ["malformed", "equal", "length", "language", "start"]
-
-
-def _setting(default, meaning: str):
-    return field(default=default, metadata={"help": meaning})
 
 
 @dataclass(frozen=True)
@@ -33,148 +28,134 @@ class DataArguments:
 
     _argument_group_name = "data"
 
-    dataset: str = _setting(
+    dataset: str = setting(
         "embedded",
         "Source of the pairs: 'embedded' (the small corpus in the package), 'anki' "
         "(manythings.org/anki), 'files' (give data_path), 'sources' (give sources), a Hub data set such as "
         "'wmt/wmt14', or a folder that load_dataset reads.",
     )
-    dataset_config: str | None = _setting(None, "The configuration of a Hub data set, such as 'de-en'.")
-    data_path: list[str] = field(
-        default_factory=list,
-        metadata={
-            "help": "Local pairs instead of a download: any number of tables (.tsv .txt .csv .jsonl, .tmx .xlsx and "
-            "more, see docs/data.md), folders, patterns (data/*.tsv), URLs, corpora of OPUS (opus:Books/v1), or two "
-            "line-aligned text files, source then target. For pretraining also text files with one text per line, or "
-            "tables, with source_column and target_column naming the same column."
-        },
+    dataset_config: str | None = setting(None, "The configuration of a Hub data set, such as 'de-en'.")
+    data_path: list[str] = setting(
+        [],
+        "Local pairs instead of a download: any number of tables (.tsv .txt .csv .jsonl, .tmx .xlsx and "
+        "more, see docs/data.md), folders, patterns (data/*.tsv), URLs, corpora of OPUS (opus:Books/v1), or two "
+        "line-aligned text files, source then target. For pretraining also text files with one text per line, or "
+        "tables, with source_column and target_column naming the same column.",
     )
-    sources: list[str] = field(
-        default_factory=list,
-        metadata={
-            "help": "Several corpora, instead of dataset and data_path: a list of sources, each with its own settings "
-            '(see docs/data.md). On the command line, JSON: \'[{"data_path": "a.tsv", "weight": 2}, ...]\'.'
-        },
+    sources: list[str] = setting(
+        [],
+        "Several corpora, instead of dataset and data_path: a list of sources, each with its own settings "
+        '(see docs/data.md). On the command line, JSON: \'[{"data_path": "a.tsv", "weight": 2}, ...]\'.',
     )
-    sampling_temperature: float | None = _setting(
+    sampling_temperature: float | None = setting(
         None,
         "Temperature T, such as 5, instead of weights: the shares of the sources are proportional to "
         "size^(1/T), and the largest source is seen once per epoch. Default: every row once.",
+        interval="[1, inf)",
     )
-    validation_path: list[str] = field(
-        default_factory=list,
-        metadata={"help": "Validation pairs, in the same formats as data_path."},
+    validation_path: list[str] = setting([], "Validation pairs, in the same formats as data_path.")
+    test_path: list[str] = setting([], "Test pairs, in the same formats as data_path.")
+    watch: list[str] = setting(
+        [],
+        "Other pairs that are scored at each evaluation too, to see what a model forgets: files as for "
+        "data_path, or the folder of a run, which stands for its test pairs. Of more than 500, 500 are drawn.",
     )
-    test_path: list[str] = field(
-        default_factory=list,
-        metadata={"help": "Test pairs, in the same formats as data_path."},
-    )
-    watch: list[str] = field(
-        default_factory=list,
-        metadata={
-            "help": "Other pairs that are scored at each evaluation too, to see what a model forgets: files as for "
-            "data_path, or the folder of a run, which stands for its test pairs. Of more than 500, 500 are drawn."
-        },
-    )
-    source_language: str = _setting("en", "Code of the source language, as in the data; a name (German) works too.")
-    target_language: str = _setting("fr", "Code of the target language, as in the data; a name (German) works too.")
-    source_column: str | None = _setting(
+    source_language: str = setting("en", "Code of the source language, as in the data; a name (German) works too.")
+    target_language: str = setting("fr", "Code of the target language, as in the data; a name (German) works too.")
+    source_column: str | None = setting(
         None,
         "Column (its name, its number from 1, or JSON key) of the source text, if its name is neither the "
         "language code nor 'source'.",
     )
-    target_column: str | None = _setting(
+    target_column: str | None = setting(
         None,
         "Column (its name, its number from 1, or JSON key) of the target text, if its name is neither the "
         "language code nor 'target'.",
     )
-    streaming: bool = _setting(
+    streaming: bool = setting(
         False,
         "Read training rows from Parquet files, local or on the Hub, while training, and copy nothing. "
         "With max_train_samples, copy the first rows of a Hub data set; the rest is not downloaded.",
     )
-    max_train_samples: int | None = _setting(
-        None, "Read only the first N training rows, before cleaning and splitting. Default: all."
+    max_train_samples: int | None = setting(
+        None, "Read only the first N training rows, before cleaning and splitting. Default: all.", interval="[1, inf)"
     )
-    max_validation_samples: int | None = _setting(
-        None, "Keep N validation pairs, drawn with split_seed, in their order. Default: all."
+    max_validation_samples: int | None = setting(
+        None, "Keep N validation pairs, drawn with split_seed, in their order. Default: all.", interval="[1, inf)"
     )
-    max_test_samples: int | None = _setting(None, "Keep N test pairs, drawn in the same way. Default: all.")
-    validation_size: float | None = _setting(
+    max_test_samples: int | None = setting(
+        None, "Keep N test pairs, drawn in the same way. Default: all.", interval="[1, inf)"
+    )
+    validation_size: float | None = setting(
         None,
         "Size of the validation split, if the data has none: below 1 a share of the pairs (at least one), "
         "from 1 a number of pairs, 0 for no split. Default: one pair in a hundred, but at least 500 (or one in "
         "ten, if these are fewer) and at most 2,000.",
+        interval="[0, inf)",
     )
-    test_size: float | None = _setting(None, "Size of the test split, as for validation_size, if the data has none.")
-    split_seed: int = _setting(1, "Seed of the random choices of held-out pairs.")
-    strict: bool = _setting(False, "Stop at the first malformed row instead of counting and dropping it.")
-    trust_data: list[str] = field(
-        default_factory=list,
-        metadata={
-            "help": "Checks of the data that only warn: malformed (over one malformed row in twenty), equal (equal "
-            "sides), length (sides of very different length), language (a side in another language), start (init_from "
-            "is of other languages); true: all of them."
-        },
+    test_size: float | None = setting(
+        None, "Size of the test split, as for validation_size, if the data has none.", interval="[0, inf)"
     )
-    repair_text: bool = _setting(False, "Repair training text that was decoded wrongly (Ã© for é), by ftfy.")
-    keep_overlap: bool = _setting(
+    split_seed: int = setting(1, "Seed of the random choices of held-out pairs.", interval="[0, 4294967295]")
+    strict: bool = setting(False, "Stop at the first malformed row instead of counting and dropping it.")
+    trust_data: list[str] = setting(
+        [],
+        "Checks of the data that only warn: malformed (over one malformed row in twenty), equal (equal "
+        "sides), length (sides of very different length), language (a side in another language), start (init_from "
+        "is of other languages); true: all of them.",
+    )
+    repair_text: bool = setting(False, "Repair training text that was decoded wrongly (Ã© for é), by ftfy.")
+    keep_overlap: bool = setting(
         False,
         "Keep training pairs with a side that occurs in the given validation or test pairs. Default: they "
         "are dropped and counted as overlap; case, punctuation and white space are ignored.",
     )
-    filters: dict = field(
-        default_factory=dict,
-        metadata={
-            "help": "Filters of training pairs by name, such as {digits: true, length_ratio: 3}; on the command line "
-            "--filters.digits true. `--help filters` lists them."
-        },
+    filters: dict = setting(
+        {},
+        "Filters of training pairs by name, such as {digits: true, length_ratio: 3}; on the command line "
+        "--filters.digits true. `--help filters` lists them.",
     )
-    split_sentences: bool = _setting(
+    split_sentences: bool = setting(
         False,
         "Split training rows into sentence pairs if both sides have the same number of sentences; other "
         "rows stay whole.",
     )
-    augmentation: dict | str | None = field(
-        default=None,
-        metadata={
-            "help": "Change a share of the training pairs in each epoch, so that the model translates text that is "
-            "written in other ways too: standard, or shares by kind such as '{\"lower_case\": 0.05}' (docs/data.md "
-            "lists the kinds). Default: no change."
-        },
+    augmentation: dict | str | None = setting(
+        None,
+        "Change a share of the training pairs in each epoch, so that the model translates text that is "
+        "written in other ways too: standard, or shares by kind such as '{\"lower_case\": 0.05}' (docs/data.md "
+        "lists the kinds). Default: no change.",
     )
-    placeholder_augmentation: float = _setting(
+    placeholder_augmentation: float = setting(
         0.0,
         "Share of the training pairs in each epoch whose numbers and names become tokens that the model "
         "learns to keep; it then translates placeholders and addresses as such tokens.",
+        interval="[0, 1]",
     )
-    memory: bool = _setting(
+    memory: bool = setting(
         False,
         "Let training pairs see the translation of a similar pair, so that the model can use a translation memory.",
     )
-    keep_out: list[str] = field(
-        default_factory=list,
-        metadata={
-            "help": "Sentences of either language to exclude from all splits; case, punctuation and white space are "
-            "ignored."
-        },
+    keep_out: list[str] = setting(
+        [], "Sentences of either language to exclude from all splits; case, punctuation and white space are ignored."
     )
-    max_length: int = _setting(
-        128, "Drop training pairs with more tokens than this on either side, end token included."
+    max_length: int = setting(
+        128, "Drop training pairs with more tokens than this on either side, end token included.", interval="[2, inf)"
     )
 
     def __post_init__(self):
         for name in ("data_path", "validation_path", "test_path", "watch"):
             # In YAML, a single path is often written without list brackets.
             if isinstance(getattr(self, name), str):
-                settle(self, **{name: [getattr(self, name)]})
-        settle(self, trust_data=trusted_checks(self.trust_data), augmentation=settled_shares(self.augmentation))
-        settle(self, filters=settled(self.filters))
+                self._read(name, [getattr(self, name)])
+        self._read("trust_data", trusted_checks(self.trust_data))
+        self._read("augmentation", settled_shares(self.augmentation))
+        self._read("filters", settled(self.filters))
         for name in ("source_column", "target_column"):
-            # In YAML, the number of a column is no text.
+            # In YAML, a column's number is not text.
             if type(getattr(self, name)) is int:
-                settle(self, **{name: str(getattr(self, name))})
-        check_ranges(self, [setting.name for setting in fields(self)])
+                self._read(name, str(getattr(self, name)))
+        check_ranges(self)
         check_sum(self.shares)
         for name in ("validation_size", "test_size"):
             value = getattr(self, name)
@@ -185,12 +166,13 @@ class DataArguments:
         for name in ("source_language", "target_language"):
             if not isinstance(getattr(self, name), str):
                 raise GlossaError(f"{name} is {getattr(self, name)!r}; give a code in quotes: YAML reads no as false.")
-            settle(self, **{name: settled_code(getattr(self, name))})
+            self._read(name, settled_code(getattr(self, name)))
         if self.source_language == self.target_language:
             raise GlossaError(
                 f"source_language and target_language are both {self.source_language!r}; they must differ."
             )
-        adopt_prepared(self)
+        for name, value in prepared_settings(self).items():
+            self._read(name, value)
         if (self.source_column is None) != (self.target_column is None):
             raise GlossaError(
                 f"source_column is {self.source_column!r} and target_column is {self.target_column!r}; "
@@ -202,10 +184,14 @@ class DataArguments:
                 "dataset is 'files' but data_path is empty; give one file of pairs or two aligned files."
             )
 
+    def _read(self, name: str, value: Any) -> None:
+        """Put a value in place of the form in which it was given, while the settings are made."""
+        object.__setattr__(self, name, value)
+
     @classmethod
     def of_run(cls, recipe: dict) -> "DataArguments":
         """The data settings of a finished run, to read its pairs again without the weights and tags of its sources."""
-        names = {setting.name for setting in fields(cls)}
+        names = {one.name for one in fields(cls)}
         chosen = {name: value for name, value in gathered(recipe).items() if name in names}
         # The run has read them before.
         return cls(**unmixed(chosen) | {"trust_data": CHECKS})
@@ -229,7 +215,8 @@ class DataArguments:
     def _check_sources(self) -> None:
         if self.sources:
             # A recipe writes them as mappings, the command line as JSON.
-            settle(self, sources=check_sources(self), dataset="sources")
+            self._read("sources", check_sources(self))
+            self._read("dataset", "sources")
         elif self.dataset == "sources":
             raise GlossaError("dataset is 'sources' but sources is empty; give a list of sources.")
         elif self.sampling_temperature is not None:
@@ -261,25 +248,30 @@ class TokenizerArguments:
 
     _argument_group_name = "tokenizer"
 
-    tokenizer: str | None = _setting(
+    tokenizer: str | None = setting(
         None, "Folder or Hub name of a saved tokenizer, or of a model that has one, to use instead of learning one."
     )
-    vocab_size: int = _setting(
-        8000, "Size of the shared vocabulary; with target_vocab_size, of the source vocabulary."
+    vocab_size: int = setting(
+        8000,
+        "Size of the shared vocabulary; with target_vocab_size, of the source vocabulary.",
+        interval="[1, 16777216]",
     )
-    target_vocab_size: int | None = _setting(
-        None, "Size of the target vocabulary. If given, source and target have separate vocabularies."
+    target_vocab_size: int | None = setting(
+        None,
+        "Size of the target vocabulary. If given, source and target have separate vocabularies.",
+        interval="[1, 16777216]",
     )
-    tokenizer_model: Literal["bpe", "unigram", "wordpiece", "word", "character"] = _setting(
+    tokenizer_model: Literal["bpe", "unigram", "wordpiece", "word", "character"] = setting(
         "bpe", "Subwords (byte-level BPE, Unigram, WordPiece), whole words or characters."
     )
-    min_frequency: int = _setting(2, "Leave out subwords, words or characters that are rarer than this in the text.")
-    normalization: list[str] = field(
-        default_factory=list,
-        metadata={"help": "Normalization steps, in order: nfkc, lowercase, hyphens_to_spaces, strip_punctuation."},
+    min_frequency: int = setting(
+        2, "Leave out subwords, words or characters that are rarer than this in the text.", interval="[1, inf)"
     )
-    split_punctuation: bool = _setting(True, "wordpiece and word: punctuation marks are separate words.")
-    source_special_tokens: Literal["none", "end", "start_end"] = _setting(
+    normalization: list[str] = setting(
+        [], "Normalization steps, in order: nfkc, lowercase, hyphens_to_spaces, strip_punctuation."
+    )
+    split_punctuation: bool = setting(True, "wordpiece and word: punctuation marks are separate words.")
+    source_special_tokens: Literal["none", "end", "start_end"] = setting(
         "end", "Special tokens of a source: none, end (</s> after it) or start_end (also <s> before it)."
     )
 
@@ -289,67 +281,42 @@ class TokenizerArguments:
         for step in self.normalization:
             if step not in NORMALIZATION_STEPS:
                 raise GlossaError(f"normalization has {step!r}; its steps are {', '.join(NORMALIZATION_STEPS)}.")
-        check_ranges(self, [setting.name for setting in fields(self)])
+        check_ranges(self)
 
     def _refuse_ignored(self) -> None:
-        """A saved tokenizer is used as it is; settings of a new one would be ignored."""
+        """Raise `GlossaError` for settings of a new tokenizer next to a saved one, which would be ignored."""
         new = TokenizerArguments()
-        for setting in fields(self):
-            value = getattr(self, setting.name)
-            if setting.name != "tokenizer" and value != getattr(new, setting.name):
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if one.name != "tokenizer" and value != getattr(new, one.name):
                 raise GlossaError(
-                    f"{setting.name} is {value}, but tokenizer is {self.tokenizer}, which is used as it is. Leave one "
+                    f"{one.name} is {value}, but tokenizer is {self.tokenizer}, which has its own settings. Leave one "
                     "of the two out."
                 )
 
 
-_NAMES = {
+# Ranges of the Trainer's own settings, see [`interval_problem`].
+_INHERITED = {
     "[1, inf)": (
-        "max_train_samples max_validation_samples max_test_samples sampling_temperature min_frequency num_beams "
-        "add_vocabulary max_new_tokens per_device_train_batch_size per_device_eval_batch_size "
-        "gradient_accumulation_steps "
-        "torch_empty_cache_steps eval_accumulation_steps save_total_limit dataloader_prefetch_factor "
-        "ddp_bucket_cap_mb ddp_timeout generation_max_length generation_num_beams batch_tokens "
-        "early_stopping_patience cpu_threads cpu_processes"
+        "per_device_train_batch_size torch_empty_cache_steps eval_accumulation_steps dataloader_prefetch_factor "
+        "ddp_bucket_cap_mb ddp_timeout generation_max_length generation_num_beams"
     ),
-    # Sizes of matrices: the product of two must be a number that torch takes.
-    "[1, 16777216]": (
-        "vocab_size target_vocab_size d_model encoder_attention_heads decoder_attention_heads num_key_value_heads "
-        "kv_lora_rank q_lora_rank qk_rope_head_dim encoder_ffn_dim decoder_ffn_dim num_experts_per_tok "
-        "max_source_positions max_target_positions"
-    ),
-    "[1, 1000]": "encoder_layers decoder_layers",
-    "[2, inf)": "max_length",
-    "[2, 1000]": "num_local_experts",
-    "[0, inf)": (
-        "validation_size test_size num_shared_experts router_aux_loss_coef learning_rate warmup_steps weight_decay "
-        "adam_epsilon max_grad_norm neftune_noise_alpha eval_delay dataloader_num_workers average_checkpoints "
-        "eval_samples lora_rank"
-    ),
-    "(0, inf)": (
-        "norm_eps num_train_epochs muon_learning_rate learning_rate_factor logging_steps eval_steps save_steps hours"
-    ),
-    "[0, 1]": "placeholder_augmentation",
-    "[0, 1)": ("dropout attention_dropout activation_dropout adam_beta1 adam_beta2 label_smoothing_factor"),
+    "[0, inf)": "weight_decay max_grad_norm neftune_noise_alpha eval_delay dataloader_num_workers",
+    "(0, inf)": "eval_steps save_steps",
+    "[0, 1)": "adam_beta1",
     "[-1, inf)": "max_steps local_rank",
-    "[0, 4294967295]": "split_seed seed data_seed",  # what NumPy takes
-    "(-inf, inf)": "length_penalty",
+    "[0, 4294967295]": "data_seed",  # what NumPy takes
 }
-RANGES = {name: interval for interval, names in _NAMES.items() for name in names.split()}
+RANGES = {name: interval for interval, names in _INHERITED.items() for name in names.split()}
 
 
-def range_problem(name: str, value: float) -> str | None:
-    """What is wrong with `value` of the setting `name`, such as "it must be above 0"; None if it is allowed."""
-    return interval_problem(RANGES[name], value)
-
-
-def check_ranges(settings: Any, names: Iterable[str]) -> None:
-    """Raise `GlossaError` if an attribute of `settings` among `names` is a number beyond its range, or is none."""
-    for name in names:
-        value = getattr(settings, name)
-        if name not in RANGES or value is None:
+def check_ranges(settings: Any) -> None:
+    """Raise `GlossaError` if a field of `settings` is a number beyond its range, or should be a number."""
+    for one in fields(settings):
+        value, interval = getattr(settings, one.name), one.metadata.get("interval") or RANGES.get(one.name)
+        if not interval or value is None:
             continue
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise GlossaError(f"{name} is {value!r}; give a number (in YAML 0.01, not 1e-2, which is text).")
-        if problem := range_problem(name, value):
-            raise GlossaError(f"{name} is {value}; {problem}.")
+            raise GlossaError(f"{one.name} is {value!r}; give a number (in YAML 0.01, not 1e-2, which is text).")
+        if problem := interval_problem(interval, value):
+            raise GlossaError(f"{one.name} is {value}; {problem}.")

@@ -21,7 +21,7 @@ class Filter:
         kind: The type of its value; with `bool`, it is on or off.
         step: What it needs: the "texts" of a pair; all "pairs", so that a stream cannot have it; or the "tokens" of a
             pair, so that it is not applied by `glossa prepare` but in training.
-        once: The setting that it was in earlier versions.
+        former_name: The setting that it was in earlier versions.
         meaning: What it drops.
         default: Its value if none is given; None: it is off.
         interval: Its range, see [`glossa.base.values.interval_problem`].
@@ -31,7 +31,7 @@ class Filter:
     name: str
     kind: type
     step: Literal["texts", "pairs", "tokens"]
-    once: str
+    former_name: str
     meaning: str
     default: Any = None
     interval: str = ""
@@ -90,7 +90,9 @@ _DECLARED = (  # in the order in which they run, fast ones first; a pair counts 
     ),
 )  # fmt: skip
 FILTERS = {one.name: one for one in _DECLARED}
-ONCE = {one.once: one.name for one in FILTERS.values()}  # settings of earlier versions, by which filter they are now
+FORMER_NAMES = {
+    one.former_name: one.name for one in FILTERS.values()
+}  # settings of earlier versions, by which filter they are now
 PREFIX = "filters."
 NOTHING = (None, "", "null", "~")  # how YAML and the command line write a value that is not given
 
@@ -134,8 +136,8 @@ def gathered(settings: Mapping[str, Any]) -> dict[str, Any]:
     others: dict[str, Any] = {}
     found: dict[str, Any] = {}
     for name, value in settings.items():
-        if name in ONCE:
-            found[ONCE[name]] = value
+        if name in FORMER_NAMES:
+            found[FORMER_NAMES[name]] = value
         elif name.startswith(PREFIX):
             found[name.removeprefix(PREFIX)] = value
         else:

@@ -96,7 +96,7 @@ def check_sources(arguments: Any) -> list[dict]:
 
 
 def _check_target(arguments: Any, languages: list[str]) -> None:
-    """Raise `GlossaError` if the recipe's target language is none of its sources', if that matters."""
+    """Raise `GlossaError` if the recipe's target language is not among its sources', where that matters."""
     wanted = arguments.target_language
     if _variant(wanted, languages):
         return

@@ -8,7 +8,6 @@ from typing import Any
 
 from ...base.errors import GlossaError
 from ...base.jobs.whole_files import write_whole
-from ...base.values import settle
 from ...readers.manifest import MANIFEST, Entry, read_manifest
 from .filters import FILTERS, PREFIX, gathered, settled
 
@@ -93,14 +92,14 @@ def prepared_folder(paths: Sequence[str]) -> Path | None:
     return folders.pop() if len(folders) == 1 and (next(iter(folders)) / MANIFEST).is_file() else None
 
 
-def adopt_prepared(arguments: Any) -> None:
-    """Fill in sources and held-out files of `DataArguments` whose `data_path` is a prepared folder.
+def prepared_settings(arguments: Any) -> dict[str, Any]:
+    """The settings that a prepared folder as `data_path` of `DataArguments` stands for; none for other data.
 
     Raises `GlossaError` if the folder is not whole, or was prepared with other languages or settings.
     """
     paths = arguments.data_path
     if len(paths) != 1 or not Path(paths[0]).is_dir() or not (folder := prepared_folder(paths)):
-        return
+        return {}
     manifest = read_manifest(folder)
     settings, entries, held_out = gathered(manifest["settings"]), manifest["sources"], manifest["held_out"]
     evaluation = [files for by_language in held_out.values() for files in by_language.values()]
@@ -108,23 +107,27 @@ def adopt_prepared(arguments: Any) -> None:
         for name, size in files.items():
             if not (folder / name).is_file() or (folder / name).stat().st_size != size:
                 raise GlossaError(f"{folder / name} is missing or has changed. Run glossa prepare again.")
-    _check_settings(arguments, settings, folder)
+    found = _without_applied(arguments, settings, folder)
     entries = [entry for entry in entries if entry.pairs]  # all pairs of a source may repeat those of others
     temperature = settings["sampling_temperature"]
-    settle(arguments, data_path=[], dataset="embedded", sampling_temperature=temperature)
-    settle(arguments, sources=[_source(folder, entry, temperature) for entry in entries])
+    found |= {"data_path": [], "dataset": "embedded", "sampling_temperature": temperature}
+    found["sources"] = [_source(folder, entry, temperature) for entry in entries]
     # Training pairs share no side with these; with others they have to be compared.
     given = arguments.validation_path or arguments.test_path
-    settle(arguments, keep_overlap=arguments.keep_overlap or not given)
+    found["keep_overlap"] = arguments.keep_overlap or not given
     for split in ("validation", "test"):
         if not getattr(arguments, f"{split}_path"):
-            _adopt_held_out(arguments, split, entries, folder, held_out.get(split, {}))
+            found |= _held_out(split, found["sources"], entries, folder, held_out.get(split, {}))
         if getattr(arguments, f"{split}_size") is None:
-            settle(arguments, **{f"{split}_size": 0})
+            found[f"{split}_size"] = 0
+    return found
 
 
-def _adopt_held_out(arguments: Any, split: str, entries: list[Entry], folder: Path, files: dict[str, dict]) -> None:
-    """Let the evaluation pairs be those of the recipe or, if there are several languages, of a source of theirs."""
+def _held_out(
+    split: str, sources: list[dict], entries: list[Entry], folder: Path, files: dict[str, dict]
+) -> dict[str, Any]:
+    """The setting with the evaluation pairs; with several languages, each source gets those of its language."""
+    found = {}
     for language, names in files.items():
         paths = [str(folder / name) for name in names]
         if language:
@@ -134,12 +137,14 @@ def _adopt_held_out(arguments: Any, split: str, entries: list[Entry], folder: Pa
                     f"{folder} has {split} pairs, but no training pair of target language {language!r}. Run glossa "
                     "prepare without its sources, or with more pairs."
                 )
-            arguments.sources[own[0]][f"{split}_path"] = paths
+            sources[own[0]][f"{split}_path"] = paths
         else:
-            settle(arguments, **{f"{split}_path": paths})
+            found[f"{split}_path"] = paths
+    return found
 
 
-def _check_settings(arguments: Any, settings: dict[str, Any], folder: Path) -> None:
+def _without_applied(arguments: Any, settings: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """The settings without those that `glossa prepare` has applied. Raises `GlossaError` if one differs."""
     for name in ("source_language", "target_language"):
         if getattr(arguments, name) != settings[name]:
             raise GlossaError(
@@ -155,10 +160,11 @@ def _check_settings(arguments: Any, settings: dict[str, Any], folder: Path) -> N
                 f"{name} is {given!r}, but {folder} was prepared with {prepared!r}. Run glossa prepare with it, or "
                 "leave it out."
             )
+    found: dict[str, Any] = {"filters": {name: own for name, own in arguments.filters.items() if name not in wanted}}
     for name in APPLIED:
         given = getattr(arguments, name)
-        settle(arguments, **{name: False if isinstance(given, bool) else [] if isinstance(given, list) else None})
-    settle(arguments, filters={name: value for name, value in arguments.filters.items() if name not in wanted})
+        found[name] = False if isinstance(given, bool) else [] if isinstance(given, list) else None
+    return found
 
 
 def _source(folder: Path, entry: Entry, temperature: float | None) -> dict:

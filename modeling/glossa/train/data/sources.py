@@ -1,6 +1,6 @@
 """The raw rows of a source of pairs, as its settings describe it: the package, Anki, local files or the Hub."""
 
-from datasets import DatasetDict
+from datasets import Dataset, DatasetDict
 
 from ...base.paths import file_groups
 from ...readers import anki
@@ -19,42 +19,38 @@ def load_source(arguments: DataArguments) -> DatasetDict:
     there is a problem), `line` (1-based), `problem` and `file`. Rows are cached, so an unchanged file is read once.
     Raises `GlossaError` if the data is missing, damaged or empty, or lacks a language.
     """
-    limit = arguments.max_train_samples
+    columns, limit = columns_of(arguments), arguments.max_train_samples
     if arguments.data_path:
-        paths = local_paths(arguments.data_path, arguments.languages)
-        loaded = {"train": read_files(paths, columns_of(arguments), limit)}
+        loaded = {"train": _read(arguments.data_path, arguments, columns, limit)}
     elif arguments.dataset == "anki":
-        language = anki.other_language(arguments.source_language, arguments.target_language)
-        loaded = {"train": read_files([anki.download_anki(language)], columns_of(arguments), limit)}
+        language = anki.other_language(*arguments.languages)
+        loaded = {"train": read_files([anki.download_anki(language)], columns, limit)}
     elif arguments.dataset == "embedded":
-        loaded = read_splits(embedded_corpus(), columns_of(arguments), limit, "the embedded corpus", "embedded")
+        loaded = read_splits(embedded_corpus(), columns, limit, "the embedded corpus", "embedded")
     else:
-        settings = arguments.dataset, arguments.dataset_config
-        loaded = read_hub(*settings, columns_of(arguments), limit, streaming=arguments.streaming)
+        loaded = read_hub(arguments.dataset, arguments.dataset_config, columns, limit, arguments.streaming)
     loaded |= load_held_out(arguments)
     return DatasetDict({name: loaded[name] for name in SPLITS if name in loaded})
 
 
 def load_held_out(arguments: DataArguments) -> DatasetDict:
     """Raw rows of `validation_path` and `test_path`, as "validation" and "test" if they are given."""
-    given = {name: getattr(arguments, f"{name}_path") for name in SPLITS[1:]}
-    return DatasetDict(
-        {
-            name: read_files(local_paths(path, arguments.languages), columns_of(arguments), None)
-            for name, path in given.items()
-            if path
-        }
-    )
+    columns, given = columns_of(arguments), {name: getattr(arguments, f"{name}_path") for name in SPLITS[1:]}
+    return DatasetDict({name: _read(path, arguments, columns, None) for name, path in given.items() if path})
+
+
+def _read(given: list[str], arguments: DataArguments, columns: Columns, limit: int | None) -> Dataset:
+    return read_files(local_paths(given, arguments.languages), columns, limit)
 
 
 def columns_of(arguments: DataArguments) -> Columns:
     """The columns of the two sides in the files of these settings."""
     if arguments.source_column:
         return Columns(((arguments.source_column, str(arguments.target_column)),), required=True)
-    names = ((arguments.source_language, arguments.target_language), ("source", "target"))
+    names = (arguments.languages, ("source", "target"))
     if arguments.dataset != "anki":
         return Columns(names)
-    anki.other_language(arguments.source_language, arguments.target_language)
+    anki.other_language(*arguments.languages)
     return Columns(names, swapped=arguments.target_language == "en")
 
 

@@ -26,7 +26,7 @@ def right_words(translation: str, references: Sequence[str]) -> list[bool]:
 
 
 def _bare(word: str) -> str:
-    """`word` without marks at its ends; one of marks alone as it is."""
+    """`word` without punctuation at its ends, unless it consists of punctuation."""
     return re.sub(r"^\W+|\W+$", "", word) or word
 
 

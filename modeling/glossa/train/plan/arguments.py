@@ -1,6 +1,5 @@
 """All settings of a run with their origins, read from a recipe (YAML) and the command line."""
 
-import copy
 import dataclasses
 import logging
 from collections.abc import Mapping, Sequence
@@ -12,7 +11,6 @@ from transformers import SchedulerType
 
 from ...base.errors import GlossaError
 from ...base.jobs.pool import environment_threads
-from ...base.values import settle
 from ...model.configuration_glossa import GlossaConfig
 from ..data.arguments import CHECKS, DataArguments, TokenizerArguments, check_ranges
 from ..data.mixture import sources_of
@@ -54,8 +52,7 @@ class Settings:
 
     def __post_init__(self):
         for group in (self.model, self.translator):
-            check_ranges(group, [entry.name for entry in fields(group)])
-        settle(self, training=self.training.frozen(**self._peak()))
+            check_ranges(group)
         self._check_adapters()
         if self.data.memory and self.tokenizer.target_vocab_size is not None:
             raise GlossaError(
@@ -73,7 +70,7 @@ class Settings:
                 "tokenizer out."
             )
         if self.translator.objective != "translation":
-            self._set_pretraining()
+            self._check_pretraining()
         elif self.data.text_column is not None:
             raise GlossaError(
                 f"source_column and target_column are both {self.data.text_column!r}, but the objective is "
@@ -86,8 +83,8 @@ class Settings:
                 "vocabularies and cannot share an embedding matrix. Set share_encoder_decoder_embeddings to false."
             )
 
-    def _set_pretraining(self) -> None:
-        """Pretraining gives no translations, so nothing is generated, scored by BLEU or pushed."""
+    def _check_pretraining(self) -> None:
+        """Pretraining gives no translations, so nothing is watched, weighted or pushed."""
         training = self.training
         if training.push_to_hub:
             raise GlossaError(
@@ -120,11 +117,6 @@ class Settings:
                 f"target_vocab_size is {self.tokenizer.target_vocab_size}, but objective is "
                 f"{self.translator.objective}, which uses one vocabulary for both languages. Leave it out."
             )
-        metric = training.metric_for_best_model or ""
-        if metric.removeprefix("eval_") not in ("loss", "token_accuracy"):
-            metric = "loss"
-        values = {"predict_with_generate": False, "metric_for_best_model": metric}
-        settle(self, training=training.frozen(**values, greater_is_better=not metric.endswith("loss")))
 
     def _check_adapters(self) -> None:
         rank = self.training.lora_rank
@@ -135,22 +127,6 @@ class Settings:
                 f"lora_rank is {rank}, but objective is {self.translator.objective}: adapters are for translation."
             )
 
-    def _peak(self) -> dict[str, float]:
-        """The learning rate, if it follows from a factor."""
-        training = self.training
-        if training.learning_rate_factor is None:
-            return {}
-        if training.lr_scheduler_type != "inverse_sqrt" or training.warmup_steps < 1:
-            schedule = SchedulerType(training.lr_scheduler_type).value
-            raise GlossaError(
-                f"learning_rate_factor is {training.learning_rate_factor} with lr_scheduler_type {schedule} and "
-                f"warmup_steps {training.warmup_steps}; it requires inverse_sqrt and at least 1 warm-up step. Set "
-                "these, or give learning_rate."
-            )
-        # After warm-up the formula falls with step^-0.5, as inverse_sqrt does, so the peak is enough.
-        peak = training.learning_rate_factor * (self.model.d_model * training.warmup_steps) ** -0.5
-        return {"learning_rate": peak}
-
     @property
     def named(self) -> frozenset[str]:
         """Names of the settings in the recipe and on the command line. Others may be chosen, see `sizing`."""
@@ -158,11 +134,13 @@ class Settings:
 
     def with_values(self, values: Mapping[str, Any], origin: Origin) -> "Settings":
         """A copy of the settings with `values`, by name and of the right types, which come from `origin`."""
-        groups: dict[str, Any] = {"training": self.training.frozen(**_own(self.training, values))}
-        for name in ("data", "tokenizer", "model", "translator"):
-            group = copy.copy(getattr(self, name))  # which checks nothing again
-            settle(group, **_own(group, values))
-            groups[name] = group
+        groups: dict[str, Any] = {
+            name: replace(group, **_own(group, values))
+            for name in ("data", "tokenizer", "model", "translator")
+            for group in [getattr(self, name)]
+        }
+        training = self.training.frozen(**_own(self.training, values))
+        groups["training"] = completed(training, groups["model"], groups["translator"])
         return replace(self, **groups, origins={**self.origins, **dict.fromkeys(values, origin)})
 
     def config(self, **tokens: Any) -> GlossaConfig:
@@ -170,9 +148,8 @@ class Settings:
 
         Raises `GlossaError` if sizes do not fit together.
         """
-        smoothing = self.training.label_smoothing_factor
         try:
-            return GlossaConfig(**dataclasses.asdict(self.model), label_smoothing=smoothing, **tokens)
+            return GlossaConfig(**dataclasses.asdict(self.model), **tokens)
         except StrictDataclassError as error:
             raise GlossaError(str(error.__cause__ or error)) from error
 
@@ -191,6 +168,34 @@ class Settings:
             for name, value in values.items()
             if value not in (None, "", []) or defaults.get(name) not in (None, "", [])
         }
+
+
+def completed(
+    training: GlossaTrainingArguments, model: Any, translator: TranslatorArguments
+) -> GlossaTrainingArguments:
+    """`training` with what follows from other settings: the learning rate of a factor, and the metric of pretraining.
+
+    Pretraining gives no translations, so nothing is generated or scored by BLEU. Raises `GlossaError` for a factor
+    with another schedule.
+    """
+    values: dict[str, Any] = {}
+    if training.learning_rate_factor is not None:
+        if training.lr_scheduler_type != "inverse_sqrt" or training.warmup_steps < 1:
+            schedule = SchedulerType(training.lr_scheduler_type).value
+            raise GlossaError(
+                f"learning_rate_factor is {training.learning_rate_factor} with lr_scheduler_type {schedule} and "
+                f"warmup_steps {training.warmup_steps}; it requires inverse_sqrt and at least 1 warm-up step. Set "
+                "these, or give learning_rate."
+            )
+        # After warm-up the formula falls with step^-0.5, as inverse_sqrt does, so the peak is enough.
+        values["learning_rate"] = training.learning_rate_factor * (model.d_model * training.warmup_steps) ** -0.5
+    if translator.objective != "translation":
+        metric = training.metric_for_best_model or ""
+        if metric.removeprefix("eval_") not in ("loss", "token_accuracy"):
+            metric = "loss"
+        values |= {"predict_with_generate": False, "metric_for_best_model": metric}
+        values["greater_is_better"] = not metric.endswith("loss")
+    return training.frozen(**values)
 
 
 def _own(group: Any, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -222,5 +227,6 @@ def parse_settings(given: catalog.Given | Sequence[str]) -> Settings:
     threads = environment_threads()
     # Launchers of several processes set the variable themselves.
     if threads and training.cpu_threads is None and training.device.type == "cpu" and training.world_size == 1:
-        training.cpu_threads, origins["cpu_threads"] = threads, Origin("environment", "OMP_NUM_THREADS")
-    return Settings(data, tokenizer, model, translator, training, origins)
+        training = training.frozen(cpu_threads=threads)
+        origins["cpu_threads"] = Origin("environment", "OMP_NUM_THREADS")
+    return Settings(data, tokenizer, model, translator, completed(training, model, translator), origins)

@@ -1,7 +1,7 @@
 """Recipes and all settings that they can hold, read without importing torch or transformers.
 
-The settings are fields of dataclasses that need transformers, and importing it takes seconds. This module parses
-their source code instead, so that `--help` and errors about unknown settings are immediate.
+Glossa's own settings are tables that need no library. Those of transformers are read from its source code, since
+importing it takes seconds: `--help` and errors about unknown settings are immediate.
 """
 
 import ast
@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -22,29 +22,22 @@ import yaml
 
 from ...base.errors import GlossaError
 from ...base.shipped import shipped
-from ...base.values import MEANINGS, from_json, nearest, typed
-from ..data.arguments import RANGES, range_problem
-from ..data.filters import FILTERS, ONCE, PREFIX, checked, gathered
+from ...base.values import MEANINGS, from_json, interval_problem, nearest, typed
+from ..data.arguments import RANGES, DataArguments, TokenizerArguments
+from ..data.filters import FILTERS, FORMER_NAMES, PREFIX, checked, gathered
+from .table import ModelArguments, TrainingSettings, TranslatorArguments
 
-PACKAGE = Path(__file__).parents[2]
 RECIPES = shipped("configuration")
-# Fields of GlossaConfig that other settings, the tokenizer or the data determine.
-DERIVED = {"vocab_size", "decoder_vocab_size", "label_smoothing", "use_cache", "is_encoder_decoder"}
-DERIVED |= {"source_language", "target_language", "text_profile", "alignment_layer"}
-# Fields that no recipe has set to another value; Python can.
-DERIVED |= {"rotary_cross_attention", "embedding_norm", "init_std", "initialization", "rotary_base", "head_dim"}
+# The tables of Glossa's own settings, by group.
 GROUPS = {
-    "data": ("train/data/arguments.py", "DataArguments"),
-    "tokenizer": ("train/data/arguments.py", "TokenizerArguments"),
-    "model": ("model/configuration_glossa.py", "GlossaConfig"),
-    "translator": ("train/plan/settings.py", "TranslatorArguments"),
-    "training": ("train/plan/settings.py", "GlossaTrainingArguments"),
+    "data": DataArguments,
+    "tokenizer": TokenizerArguments,
+    "model": ModelArguments,
+    "translator": TranslatorArguments,
+    "training": TrainingSettings,
 }
-# The files that define the base classes of GlossaTrainingArguments.
-BASES = {
-    "Seq2SeqTrainingArguments": "training_args_seq2seq.py",
-    "TrainingArguments": "training_args.py",
-}
+# The classes of transformers whose settings GlossaTrainingArguments inherits, and their files, base class first.
+INHERITED = {"TrainingArguments": "training_args.py", "Seq2SeqTrainingArguments": "training_args_seq2seq.py"}
 # Settings of earlier versions (see the changelog), with the only value that a recipe may still give them.
 REMOVED = {
     "r_drop_alpha": 0.0, "ema_decay": None, "bpe_dropout": 0.0, "rotary_cross_attention": False,
@@ -60,9 +53,10 @@ KINDS = {kind.__name__: kind for kind in (bool, int, float)}  # that are read he
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting. `type` is the source text of its annotation; `default` is None if it is computed.
+    """One setting. `type` is the text of its annotation; `default` is None if it is computed.
 
-    `inherited` settings come unchanged from transformers' `Seq2SeqTrainingArguments`.
+    `interval` is its range, see [`interval_problem`], or "". `inherited` settings come unchanged from transformers'
+    `Seq2SeqTrainingArguments`.
     """
 
     name: str
@@ -70,6 +64,7 @@ class Setting:
     type: str
     default: Any
     meaning: str
+    interval: str = ""
     inherited: bool = False
 
     @property
@@ -98,7 +93,7 @@ class Setting:
             return "it must be a list; [] is an empty one"
         found = self.read(value)
         if found is not None:
-            return range_problem(self.name, found) if self.name in RANGES else None
+            return interval_problem(self.interval, found) if self.interval else None
         if not self.kinds:
             return f"it must be one of {', '.join(_choices(self.type[8:-1]))}"
         return f"it must be {' or '.join(MEANINGS[kind] for kind in self.kinds)}"
@@ -112,39 +107,45 @@ def _choices(text: str) -> list[str]:
 def settings() -> dict[str, Setting]:
     """All settings of a run by name, in the order of their groups."""
     found: dict[str, Setting] = {}
-    for group, (file, name) in GROUPS.items():
-        own = dict(_fields(PACKAGE / file, name, group))
-        if group == "model":
-            own = {name: setting for name, setting in own.items() if name not in DERIVED}
-            own = {name: setting for name, setting in own.items() if not name.endswith("token_id")}
-        found |= own
+    for group, table in GROUPS.items():
+        if group == "training":
+            found |= _inherited()
+        for one in fields(table):
+            default = one.default_factory() if callable(one.default_factory) else one.default
+            meaning, interval = one.metadata["help"], one.metadata["interval"]
+            found[one.name] = Setting(one.name, group, _type_name(one.type), default, meaning, interval)
     return found
 
 
-def _fields(path: Path, class_name: str, group: str) -> Iterator[tuple[str, Setting]]:
-    """Fields of a dataclass, inherited ones first; a redefined field replaces the inherited one."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    (node,) = (item for item in tree.body if isinstance(item, ast.ClassDef) and item.name == class_name)
-    for base in node.bases:
-        if isinstance(base, ast.Name) and base.id in BASES and (folder := transformers_folder()) is not None:
-            for setting, found in _fields(folder / BASES[base.id], base.id, group):
-                yield setting, replace(found, inherited=True)
-    meanings = documented(ast.get_docstring(node) or "")
-    for item in node.body:
-        # transformers keeps class constants as annotated fields with an underscore.
-        if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name) and item.target.id[0] != "_":
-            name, annotation = item.target.id, ast.unparse(item.annotation)
-            default, meaning, is_setting = _value(item.value)
-            if is_setting and "ClassVar" not in annotation:
-                yield name, Setting(name, group, annotation, default, meaning or meanings.get(name, ""))
+def _type_name(annotation: Any) -> str:
+    name = annotation.__name__ if type(annotation) is type else str(annotation)
+    return name.replace("typing.", "")
+
+
+def _inherited() -> dict[str, Setting]:
+    """The settings of transformers' arguments, from its source: importing it would take seconds."""
+    found: dict[str, Setting] = {}
+    if (folder := transformers_folder()) is None:
+        return found
+    for class_name, file in INHERITED.items():
+        tree = ast.parse((folder / file).read_text(encoding="utf-8"))
+        (node,) = (item for item in tree.body if isinstance(item, ast.ClassDef) and item.name == class_name)
+        meanings = documented(ast.get_docstring(node) or "")
+        for item in node.body:
+            # transformers keeps class constants as annotated fields with an underscore.
+            if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name) and item.target.id[0] != "_":
+                name, annotation = item.target.id, ast.unparse(item.annotation)
+                default, meaning, is_setting = _value(item.value)
+                if is_setting and "ClassVar" not in annotation:
+                    meaning = meaning or meanings.get(name, "")
+                    found[name] = Setting(name, "training", annotation, default, meaning, RANGES.get(name, ""), True)
+    return found
 
 
 def _value(node: ast.expr | None) -> tuple[Any, str, bool]:
-    """Default, meaning and whether it can be set, of `field(...)`, `_setting(default, meaning)` or a plain value."""
+    """Default, meaning and whether it can be set, of `field(...)` or a plain value."""
     if not isinstance(node, ast.Call):
         return _constant(node), "", True
-    if getattr(node.func, "id", "") == "_setting":
-        return _constant(node.args[0]), str(_constant(node.args[1]) or ""), True
     keywords = {keyword.arg: keyword.value for keyword in node.keywords}
     empty: dict[str, Any] = {"list": [], "dict": {}}
     default = empty.get(getattr(keywords.get("default_factory"), "id", ""), _constant(keywords.get("default")))
@@ -194,7 +195,7 @@ class Given:
     """The settings of a recipe and of a command line, before their values are checked together.
 
     Attributes:
-        recipe: The recipe, as it was named; None if there is none.
+        recipe: The name of the recipe as given, or `None`.
         values: The settings that one of the two names, of their types; the command line has precedence. None: null.
         flags: Names of those on the command line.
         options: Options of the command that are not settings, such as `--explain`, and their values.
@@ -261,8 +262,8 @@ def parse(argv: Sequence[str], options: Mapping[str, Sequence[str]] = MappingPro
     for name, own in _grouped(words):
         if not name:
             raise GlossaError(f"Command line: {unknown(own[0])}")
-        if name.startswith(PREFIX) or name in ONCE:
-            kind = FILTERS[one].kind if (one := ONCE.get(name, name.removeprefix(PREFIX))) in FILTERS else str
+        if name.startswith(PREFIX) or name in FORMER_NAMES:
+            kind = FILTERS[one].kind if (one := FORMER_NAMES.get(name, name.removeprefix(PREFIX))) in FILTERS else str
             flags[name] = own if kind is list else _one(name, own or ["true"])
         elif name not in settings():
             raise GlossaError(f"Command line: {unknown(name)}")

@@ -2,10 +2,10 @@
 
 import os
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import torch
 from accelerate.utils import is_deepspeed_available
-from torch import nn
 from transformers import TrainingArguments
 
 from ...base.errors import GlossaError
@@ -27,13 +27,23 @@ def name_of_cpu(capabilities: Mapping) -> str:
     return capabilities.get("cpu_name") or capabilities.get("architecture") or "CPU"
 
 
-def trial_step(model: nn.Module, batch: dict[str, torch.Tensor], bf16: bool) -> Callable[[], None]:
+def loss_options(model: Any, label_smoothing: float) -> dict[str, Any]:
+    """How a Glossa model is asked for the loss of training: smoothed, and without logits, which nothing reads.
+
+    Models of other families do not know these arguments.
+    """
+    if model.config.model_type != "glossa":
+        return {}
+    return {"label_smoothing": label_smoothing, "return_logits": False}
+
+
+def trial_step(model: Any, batch: dict[str, torch.Tensor], bf16: bool) -> Callable[[], None]:
     """Forward and backward pass of `model` on `batch`, which leave no gradients behind."""
     device = next(model.parameters()).device.type
 
     def step() -> None:
         with torch.autocast(device, torch.bfloat16, enabled=bf16):
-            loss = model(**batch).loss
+            loss = model(**batch, **loss_options(model, 0.1)).loss
         loss.backward()
         model.zero_grad(set_to_none=True)
 

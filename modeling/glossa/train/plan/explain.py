@@ -12,7 +12,7 @@ from ..data.streaming.streams import Stream, is_stream
 from . import catalog
 from .arguments import Settings
 from .precision import is_open, settle_precision
-from .settings import GROUPS, GlossaTrainingArguments
+from .settings import GROUPS
 from .sizing import adopt_choices, choosable, choose_for_pairs
 from .start import MODEL, VOCABULARY, adopt_start, adopt_vocabulary
 
@@ -38,7 +38,7 @@ def explain(settings: Settings, form: str = "text") -> str:
                 decided.append(Row(name, "", unknown[name]))
             elif origin is not None:
                 decided.append(Row(name, value, f"{origin.kind} {origin.reason}".strip()))
-            elif group is not GlossaTrainingArguments or name in group.__annotations__:
+            elif not known[name].inherited:
                 defaults.append(Row(name, value, DEFAULT))
             else:
                 left += 1

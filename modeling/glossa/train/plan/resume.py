@@ -49,7 +49,7 @@ PLACES = ("name", "dataset", "dataset_config", "data_path", "source_column", "ta
 def starting_point(settings: Settings) -> Path | None:
     """The checkpoint that the run continues from; None for a run that starts.
 
-    `resume_from_checkpoint: true` takes the last whole checkpoint of the run's folder, and starts if there is none.
+    `resume_from_checkpoint: true` takes the last whole checkpoint of the run's folder, or starts from scratch.
     Raises `GlossaError` if the folder already holds a run that is not to be continued, or a checkpoint is missing.
     """
     run, wanted = RunFolder(settings.training.output_dir), settings.training.resume_from_checkpoint
@@ -73,7 +73,7 @@ def starting_point(settings: Settings) -> Path | None:
 
 
 def _last_usable(run: RunFolder) -> Path | None:
-    """The newest checkpoint that is whole; None if there is none, not even a damaged one.
+    """The newest whole checkpoint; `None` if the folder has no checkpoint, not even a damaged one.
 
     The state is the last file of a checkpoint. If a run was killed while it wrote the state of its first checkpoint,
     there is none to continue from either.

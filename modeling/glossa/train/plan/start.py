@@ -30,6 +30,7 @@ from .settings import ModelArguments
 logger = logging.getLogger(__name__)
 
 DROPOUT = ("dropout", "attention_dropout", "activation_dropout")  # may change if a run starts from a trained model
+SMOOTHING = "label_smoothing_factor"
 FEWEST_TOKENS = 3  # transformers makes a tokenizer of special tokens and one mark if SentencePiece's file is missing
 MODEL = [field.name for field in fields(ModelArguments)]
 VOCABULARY = {field.name for field in fields(TokenizerArguments)} - {"tokenizer"}
@@ -44,14 +45,15 @@ def adopt_start(settings: Settings) -> Settings:
     start, named = settings.translator.init_from, settings.named
     if start is None:
         return settings
-    own = asdict(settings.model) | asdict(settings.tokenizer)
+    own = asdict(settings.model) | asdict(settings.tokenizer) | {SMOOTHING: settings.training.label_smoothing_factor}
     recipe = RunFolder(settings.training.output_dir).recipe
     if recipe.get("init_from") == start:
-        found = {name: recipe[name] for name in (*MODEL, *VOCABULARY) if name in recipe}
+        found = {name: recipe[name] for name in (*MODEL, *VOCABULARY, SMOOTHING) if name in recipe}
     else:
         found = _settings_of(start)
     changed = {name: value for name, value in found.items() if value != own[name]}
-    changed = {name: value for name, value in changed.items() if name not in DROPOUT or name not in named}
+    free = {*DROPOUT, SMOOTHING} & named
+    changed = {name: value for name, value in changed.items() if name not in free}
     contradicted = [name for name in changed if name in named and own[name] is not None]
     if ignored := [f"{name} is {changed[name]}, not {own[name]}" for name in contradicted]:
         logger.warning("init_from keeps the model and vocabulary of %s: %s.", start, ", ".join(ignored))
@@ -81,10 +83,12 @@ def prepared_tokenizer(settings: Settings) -> str | None:
 
 
 def _settings_of(start: str) -> dict[str, Any]:
-    """The settings of model and vocabulary, by name, that a trained model had; only dropout for another family."""
+    """The settings of model and vocabulary that a trained model had; of another family, dropout and smoothing only."""
     config = load_config(start)
     names = MODEL if config.model_type == "glossa" else DROPOUT
     found = {name: getattr(config, name) for name in names if hasattr(config, name)}
+    if config.model_type != "glossa":
+        found[SMOOTHING] = float(getattr(config, "label_smoothing", None) or 0.0)
     if recipe := RunFolder(start).recipe or RunFolder(Path(start).parent).recipe:  # of a run, or of a checkpoint's run
         chosen = asdict(TokenizerArguments()) | recipe
         found |= {name: chosen[name] for name in VOCABULARY}
@@ -350,8 +354,8 @@ def _with_family_languages(
 def reused_tokenizer(settings: Settings, name: str) -> PreTrainedTokenizerBase:
     """The saved tokenizer with this folder or name, with the longest text of the new model.
 
-    Raises `GlossaError` if there is none, or a new model cannot use it: it lacks a token for padding, start, end or
-    the objective, does not end a target, or has two vocabularies for a model with one embedding matrix.
+    Raises `GlossaError` if there is no tokenizer, or a new model cannot use it: it lacks a token for padding, start,
+    end or the objective, does not end a target, or has two vocabularies for a model with one embedding matrix.
     """
     model = settings.model
     if Path(name).is_dir() and not (Path(name) / "tokenizer.json").is_file():

@@ -104,7 +104,7 @@ def check_graphs(model: GlossaForConditionalGeneration) -> None:
 
 @torch.no_grad()
 def export_graphs(model: GlossaForConditionalGeneration, folder: Path) -> None:
-    """Write encoder.onnx and decoder.onnx in float32. The model stays as it is."""
+    """Write encoder.onnx and decoder.onnx in float32. The model is not changed."""
     folder.mkdir(parents=True, exist_ok=True)
     exported = traceable(model)
     ids = torch.zeros((2, 5), dtype=torch.long)

@@ -33,7 +33,7 @@ READ = (".tmx", ".xliff", ".xlf", ".po", ".tsv", ".csv", ".jsonl")  # of a folde
 def files_of(path: Path, languages: tuple[str, str] | None = None) -> list[Path]:
     """The files of pairs that a path names: itself, those in a folder, the training pairs of a prepared folder.
 
-    Of a prepared folder they are those of two `languages`, if they are given. Raises `GlossaError` if there are none.
+    Of a prepared folder they are those of two `languages`, if given. Raises `GlossaError` if no file is found.
     """
     if not path.exists():
         raise GlossaError(f"{path} is not there. Give a TMX file or another file of pairs, or a folder of such files.")

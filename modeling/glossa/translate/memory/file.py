@@ -58,7 +58,7 @@ def opened(path: Path) -> sqlite3.Connection:
 
 def connect(path: Path) -> sqlite3.Connection:
     name = path.absolute().as_uri()
-    # Readers too write a file next to it (the index of the log); where they may not, it is read as it is now.
+    # Readers too write a file next to it (the index of the log); where they may not, the file is read without locks.
     if not os.access(path.parent, os.W_OK) and not Path(f"{path}-wal").exists():
         name += "?immutable=1"
     connection = sqlite3.connect(name, WAIT, isolation_level=None, check_same_thread=False, uri=True)

@@ -18,7 +18,7 @@ _TWO_FORMS = (
 
 @dataclass(frozen=True)
 class Adapted:
-    """A match as it is used for a text.
+    """A match and how it is used for a text.
 
     Attributes:
         target: Its translation, with the values of the text.

@@ -213,6 +213,7 @@ def test_a_stream_reads_the_folder_without_cleaning(tmp_path, small, monkeypatch
     assert pairs_of(sample["test"]) == pairs_of(whole["test"]) and stream.held_out == frozenset()
 
 
+@pytest.mark.slow
 def test_a_source_that_is_added_cleans_no_other_again(tmp_path, small):
     paths = [write(tmp_path / f"{name}.tsv", corpus(seed)) for seed, name in enumerate("abc")]
     cleaned = []

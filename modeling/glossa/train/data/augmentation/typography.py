@@ -25,7 +25,7 @@ def changed_typography(pair: Pair, generator: Random) -> Pair | None:
 
 
 def other_quotes(text: str, generator: Random) -> str:
-    """Curly quotes and apostrophes for straight ones; straight ones if there are none."""
+    """Curly quotes and apostrophes instead of straight ones; in a text with curly ones, straight ones instead."""
     curly = _QUOTED.sub(r"“\1”", text).translate(_CURLY)
     return curly if curly != text else text.translate(_STRAIGHT)
 

@@ -31,7 +31,7 @@ from ..prepared import prepared_folder
 from . import filters, plausibility
 from .alignment import aligned_rows
 from .report import EXAMPLES, DataReport, examples_of, files_of, places_of
-from .rows import ASIDE, CODE, KEPT, OUTCOMES, UNITS, Rules, check_rows, counted, rules_of, split_rows
+from .rows import CODE, KEPT, OUTCOMES, SET_ASIDE, UNITS, Rules, check_rows, counted, rules_of, split_rows
 from .splitting import held_out_sides
 
 logger = logging.getLogger(__name__)
@@ -259,7 +259,7 @@ def judged(cleaning: Cleaning, rows: Dataset, outcome: numpy.ndarray, read: int,
     for number, name in enumerate(OUTCOMES):
         chosen = numpy.flatnonzero(outcome == number)[:EXAMPLES]
         if number != KEPT and len(chosen):
-            own = name == "malformed" or name in ASIDE.values()  # the row says what is wrong with it
+            own = name == "malformed" or name in SET_ASIDE.values()  # the row says what is wrong with it
             examples[name] = examples_of(rows, chosen, "" if own else name, cleaning.name, file)
     return {"read": read, "rows": len(outcome), "outcomes": counted(outcome), "examples": examples}
 
@@ -294,14 +294,16 @@ def count_rows(report: DataReport, cleaning: Cleaning, results: Sequence[dict]) 
         refuse_row(malformed[0])
     counts = {"read": sum(result["read"] for result in results)}
     if not outcomes["kept"]:
-        first = malformed or [row for kind in UNITS for row in examples.get(ASIDE[kind], [])]
+        first = malformed or [row for kind in UNITS for row in examples.get(SET_ASIDE[kind], [])]
         _refuse_nothing(cleaning, counts["read"], dict(+outcomes), first)
     if cleaning.rules.split:
         counts["split"] = sum(result["rows"] for result in results) - counts["read"]
     counts |= {name: outcomes[name] for name in _reasons(cleaning, dict(+outcomes))}
     report.add_counts(cleaning.split, cleaning.name, counts)
     report.malformed_rows = (report.malformed_rows + malformed)[:EXAMPLES]
-    report.add_examples({name: examples[name] for name in counts if name in examples and name not in ASIDE.values()})
+    report.add_examples(
+        {name: examples[name] for name in counts if name in examples and name not in SET_ASIDE.values()}
+    )
     if malformed:
         logger.warning(
             "%s: %d malformed rows dropped, the first: %s", cleaning.title, counts["malformed"], malformed[0]

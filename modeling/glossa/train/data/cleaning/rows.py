@@ -20,13 +20,13 @@ from . import filters, plausibility, splitting
 from .splitting import excluded_sides, normalize_side, without_digits
 
 # Rows that are not pairs, although they are not malformed.
-ASIDE = {
+SET_ASIDE = {
     HEADER: "header", CONTINUED: "continued", UNTRANSLATED: "untranslated", OTHER_LANGUAGE: "other_language",
     OTHER_VARIANT: "other_variant",
 }  # fmt: skip
 UNITS = (UNTRANSLATED, OTHER_LANGUAGE)  # of which an example is shown if no pair is left
 # Outcomes of a row, as numbers, in the order of the checks; a row has the first that applies.
-OUTCOMES = ("kept", "malformed", *ASIDE.values(), "empty", "kept_out", "identical", "exclude", "overlap")
+OUTCOMES = ("kept", "malformed", *SET_ASIDE.values(), "empty", "kept_out", "identical", "exclude", "overlap")
 OUTCOMES += filters.NAMES
 NUMBERS = {name: number for number, name in enumerate(OUTCOMES)}
 KEPT, MALFORMED = NUMBERS["kept"], NUMBERS["malformed"]
@@ -91,6 +91,11 @@ def split_rows(rows: Dataset, rules: Rules) -> Dataset:
     return cached_map(rows, split_batch, code=[sentences_glossa], features=rows.features, desc="splitting rows")
 
 
+def split_columns(rows: dict, rules: Rules) -> dict:
+    """Rows by column as they are checked, like [`split_rows`]."""
+    return split_batch(rows) if rules.split else rows
+
+
 def split_batch(batch: dict) -> dict:
     """The rows of a batch, those with equally many sentences on both sides as one row for each."""
     columns: dict[str, list] = {name: [] for name in batch}
@@ -125,7 +130,7 @@ def check_rows(batch: dict, rules: Rules) -> dict:
     for source, target, problem in zip(sources, targets, batch["problem"], strict=True):
         sides = ("", "")
         if problem:
-            outcomes.append(NUMBERS[ASIDE.get(set_aside(problem), "malformed")])
+            outcomes.append(NUMBERS[SET_ASIDE.get(set_aside(problem), "malformed")])
         elif not source or not target:
             outcomes.append(NUMBERS["empty"])
         else:
@@ -141,6 +146,13 @@ def check_rows(batch: dict, rules: Rules) -> dict:
     columns |= {"source": sources, "target": targets, "outcome": outcomes}
     columns["key"] = numpy.array(keys, dtype=numpy.uint64)
     return columns | ({"near": numpy.array(nears, dtype=numpy.uint64)} if rules.near_duplicates else {})
+
+
+def check_block(rows: dict, rules: Rules) -> tuple[dict, dict, numpy.ndarray]:
+    """Raw rows by column, split into sentences if the rules say so; what [`check_rows`] says of them; the outcomes."""
+    columns = split_columns(rows, rules)
+    checked = check_rows(columns, rules)
+    return columns, checked, numpy.asarray(checked["outcome"], dtype=numpy.int64)
 
 
 def _outcome(source: str, target: str, sides: tuple[str, str], rules: Rules, tests: list) -> int:

@@ -22,7 +22,7 @@ CHUNK = 1000  # rows that are text at a time, and that are joined with each othe
 class AugmentedRows:
     """Tokenized training rows with text, for a DataLoader; some are changed in each epoch.
 
-    A changed row that exceeds `max_length` or the filter `length_ratio` stays as it is. With matches (`memory`), an
+    A changed row that exceeds `max_length` or the filter `length_ratio` is left unchanged. With matches (`memory`), an
     epoch has the rows with a match once more, unchanged, with the match behind their source; it counts for none of
     these limits.
 

@@ -22,7 +22,7 @@ from ....base.caching import fingerprint_of
 from ..cleaning import rows as rows_module
 from ..cleaning.cleaning import Cleaning, judged
 from ..cleaning.report import files_of
-from ..cleaning.rows import CODE, KEPT, check_rows, split_batch
+from ..cleaning.rows import CODE, KEPT, check_block
 from ..cleaning.splitting import hash_sides
 
 ROWS = 50_000  # raw rows of a block
@@ -63,9 +63,9 @@ def drop_near(cleanings: Sequence[Cleaning]) -> bool:
 def clean_block(cleanings: Sequence[Cleaning], block: Block, stem: Path) -> dict:
     """Write the files of a block; returns what is known of its rows, as [`judged`]."""
     cleaning = cleanings[block.source]
-    rows, batch = rows_of(block, cleaning)
-    checked = check_rows(batch, replace(cleaning.rules, near_duplicates=drop_near(cleanings)))
-    outcome = numpy.asarray(checked["outcome"], dtype=numpy.int64)
+    rules = replace(cleaning.rules, near_duplicates=drop_near(cleanings))
+    batch, checked, outcome = check_block(block.rows[:], rules)
+    rows = rows_of(block, batch)
     numpy.save(f"{stem}.outcome.npy", outcome.astype(numpy.uint8))
     kept = numpy.flatnonzero(outcome == KEPT)
     _write_pairs(checked, kept, batch["line"], files_of(rows, kept, block.file), stem)
@@ -73,12 +73,11 @@ def clean_block(cleanings: Sequence[Cleaning], block: Block, stem: Path) -> dict
     return judged(cleaning, rows, outcome, len(block.rows), block.file)
 
 
-def rows_of(block: Block, cleaning: Cleaning) -> tuple[Dataset, dict]:
-    """Load the rows of a block, split into sentences if the rules say so; as a dataset and by column."""
-    if not cleaning.rules.split:
-        return block.rows, block.rows[:]
-    batch = split_batch(block.rows[:])
-    return Dataset.from_dict(batch, features=block.rows.features), batch
+def rows_of(block: Block, columns: dict) -> Dataset:
+    """The rows of a block as they were checked, whose `columns` may be those of their sentences."""
+    if len(columns["line"]) == len(block.rows):
+        return block.rows
+    return Dataset.from_dict(columns, features=block.rows.features)
 
 
 def _write_pairs(checked: dict, kept: numpy.ndarray, lines: list[int], files: list[str], stem: Path) -> None:

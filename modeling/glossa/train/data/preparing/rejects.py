@@ -10,7 +10,7 @@ import pyarrow.parquet
 
 from ..cleaning.cleaning import DEPENDENT, Cleaning
 from ..cleaning.report import files_of
-from ..cleaning.rows import KEPT, MALFORMED, OUTCOMES
+from ..cleaning.rows import KEPT, MALFORMED, OUTCOMES, split_columns
 from .blocks import Block, load_array, read_pairs, rows_of
 
 NAMES = ("corpus", "reason", "problem", "source", "target", "file", "line")
@@ -39,7 +39,8 @@ def write_rejects(cleanings: Sequence[Cleaning], item: Dropped, stem: Path) -> d
     name of the source.
     """
     cleaning = cleanings[item.block.source]
-    rows, batch = rows_of(item.block, cleaning)
+    batch = split_columns(item.block.rows[:], cleaning.rules)
+    rows = rows_of(item.block, batch)
     outcome = load_array(item.cleaned, "outcome")
     chosen = numpy.flatnonzero(outcome != KEPT)
     own = {

@@ -23,7 +23,7 @@ from ..arguments import DataArguments
 from ..augmentation.augmentation import Augmentation
 from ..cleaning.cleaning import refuse_row
 from ..cleaning.report import example
-from ..cleaning.rows import KEPT, MALFORMED, check_rows, counted, rules_of, split_batch
+from ..cleaning.rows import KEPT, MALFORMED, check_block, counted, rules_of
 from ..encoding.augmented import encode_changed
 from ..encoding.encoding import (
     IDS,
@@ -204,12 +204,10 @@ class Windows(torch.utils.data.Dataset):
             columns = dict(
                 zip(("source", "target", "line", "problem"), map(list, zip(*chunk, strict=True)), strict=True)
             )
-            counts["read"] += len(chunk)
-            if rules.split:
-                columns = split_batch(columns)
-                counts["split"] += len(columns["line"]) - len(chunk)
-            checked = check_rows(columns, rules)
-            outcome = numpy.asarray(checked["outcome"])
+            columns, checked, outcome = check_block(columns, rules)
+            counts.update(
+                {"read": len(chunk), "split": len(outcome) - len(chunk)} if rules.split else {"read": len(chunk)}
+            )
             if source.settings.strict and MALFORMED in outcome:
                 row = {name: columns[name][list(outcome).index(MALFORMED)] for name in columns}
                 refuse_row(example(row | {"file": block.path}))
