@@ -22,8 +22,7 @@ from rapidfuzz.distance import Levenshtein
 from glossa.base.errors import GlossaError
 from glossa.base.metrics import bleu_tokenizer, score
 from glossa.base.pair import Pair
-from glossa.cli.train import learn
-from glossa.train.plan import catalog
+from glossa.cli.train import main as train
 from glossa.translate.build import build_translator
 from glossa.translate.engines.engine import Search
 from glossa.translate.memory.store import Memory, Unit
@@ -145,7 +144,7 @@ def _corrected(arguments: argparse.Namespace, run: Path, pairs: Sequence[Pair]) 
         if start + EVERY < len(pairs):
             argv = ["--init_from", str(run), "--output_dir", str(new), "--report_to", "none"]
             try:
-                learn(argv, catalog.parse(argv), str(file), None)
+                train([*argv, "--corrections", str(file)])
                 current = new
             except SystemExit:  # the new model is not accepted
                 print(f"After {start + EVERY} sentences the model is not accepted, and the last one stays.")

@@ -80,7 +80,7 @@ def test_the_command_refuses(tmp_path, monkeypatch):
     (tmp_path / "a.de").write_bytes(b"ja\n\xe9\n" + b"nein\n" * 8)
     with pytest.raises(GlossaError, match="line 2: not UTF-8"):
         main([source, target])
-    with pytest.raises(GlossaError, match="which is read"):
+    with pytest.raises(GlossaError, match="which is an input file"):
         main([source, target, "--output", source])
     for module in ("thot", "thot.alignment"):
         monkeypatch.setitem(sys.modules, module, None)

@@ -144,5 +144,19 @@ def test_no_other_private_name_is_touched():
     assert [name for name in listed if not re.search(rf"\b{name}\b", text)] == [], "listed, and no longer used"
 
 
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_no_module_reaches_a_private_name_of_another(path):
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    aliases = [alias for node in nodes if isinstance(node, ast.ImportFrom) and node.level for alias in node.names]
+    imported = {alias.asname or alias.name for alias in aliases}
+    reached = {
+        f"{node.value.id}.{node.attr}"
+        for node in nodes
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in imported
+    }
+    private = {alias.name for alias in aliases} | reached
+    assert not [name for name in private if re.search(r"(^|\.)_(?!_)", name)]
+
+
 def _is_self(node):
     return isinstance(node, ast.Name) and node.id == "self"

@@ -214,14 +214,14 @@ def test_distillation_takes_the_language_of_the_pairs(run, tmp_path):
 
 def test_a_server_has_all_directions(run, parts):
     pytest.importorskip("fastapi")
-    from glossa.apps.server.models import Models, Wishes
+    from glossa.apps.server.models import Models, RequestOptions
 
     model, tokenizer = parts
     models = Models([str(run)])
     found = {source: set(targets) for source, targets in models.languages.items()}
     assert found == {"de": {"fr", "en"}, "fr": {"de", "en"}, "en": {"de", "fr"}}
     for language in ("fr", "de"):
-        translator = asyncio.run(models.translator(models.route("en", language)[0], Wishes()))
+        translator = asyncio.run(models.translator(models.route("en", language)[0], RequestOptions()))
         assert translator.best(["cat dog"]) == Translator(model, tokenizer.into(language)).best(["cat dog"])
 
 

@@ -36,9 +36,9 @@ def test_what_the_wheel_holds(wheel):
     assert {
         "glossa/model_card/handler.py",
         "glossa/model_card/space/Dockerfile",
-        "glossa/web/page/page.js",
-        "glossa/web/page/browser/worker.js",
-        "glossa/web/runtime.json",
+        "glossa/apps/web/page/page.js",
+        "glossa/apps/web/page/browser/worker.js",
+        "glossa/apps/web/runtime.json",
     } <= names
-    assert "glossa/hub/card_template.jinja" in names
+    assert "glossa/train/hub/card_template.jinja" in names
     assert not any("benchmark" in name or name.startswith("tests") for name in names)

@@ -133,9 +133,9 @@ def test_replayed_pairs_are_a_random_sample(tmp_path):
     [
         (["--init_from", "RUN", "--corrections"], "--corrections names no file"),
         (["--corrections", "c.jsonl"], "is for --init_from RUN"),
-        (["--init_from", "RUN", "--corrections", "c.jsonl", "--explain"], "--explain prints no plan"),
-        (["quickstart", "--init_from", "RUN", "--corrections=c.jsonl"], "Give no other recipe"),
-        (["--init_from", "RUN", "--corrections", "c.jsonl", "--resume_from_checkpoint", "true"], "by its recipe"),
+        (["--init_from", "RUN", "--corrections", "c.jsonl", "--explain"], "--explain is not for --corrections"),
+        (["quickstart", "--init_from", "RUN", "--corrections=c.jsonl"], "Give --init_from and no recipe"),
+        (["--init_from", "RUN", "--corrections", "c.jsonl", "--resume_from_checkpoint", "true"], "use its recipe"),
         (["--init_from", "RUN", "--corrections", "c.jsonl", "--output_dir", "RUN"], "already holds a run"),
     ],
 )
@@ -190,9 +190,9 @@ def test_a_model_is_accepted_unless_it_is_worse_for_sure(monkeypatch, tiny_run, 
 def test_a_model_that_is_worse_ends_the_command_with_1(monkeypatch, tiny_run, tmp_path, capsys):
     file = write(tmp_path / "c.jsonl", correction("a b.", "b a?"))
     monkeypatch.setattr(corrections, "compare", lambda *_: False)
-    real, started = command.main, []
-    monkeypatch.setattr(command, "main", started.append)  # the training itself
+    started = []
+    monkeypatch.setattr(command, "train", started.append)
     with pytest.raises(SystemExit) as ended:
-        real(["--init_from", str(tiny_run), "--corrections", str(file), "--output_dir", str(tmp_path / "new")])
-    assert ended.value.code == 1 and "stays the better model" in capsys.readouterr().out
-    assert started[0][0] == str(tmp_path / "new" / "corrections.yaml")
+        command.main(["--init_from", str(tiny_run), "--corrections", str(file), "--output_dir", str(tmp_path / "new")])
+    assert ended.value.code == 1 and "remains the better model" in capsys.readouterr().out
+    assert started[0].recipe == str(tmp_path / "new" / "corrections.yaml")

@@ -113,7 +113,7 @@ def test_a_signal_reaches_all_processes(tmp_path, tiny_settings, number, status)
     assert process.wait(60) == status
     text = (tmp_path / "log").read_text()
     if number == signal.SIGKILL:
-        assert "error: Process 1 of 2 (numbered from 0) was ended by SIGKILL. If memory ran out" in text
+        assert "error: Process 1 of 2 (numbered from 0) was killed by SIGKILL. If memory ran out" in text
     else:
         (checkpoint,) = RunFolder(tmp_path / "run").checkpoints(whole=True)
         assert len([*checkpoint.glob("rng_state*.pth")]) == 2

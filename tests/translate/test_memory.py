@@ -225,5 +225,5 @@ def test_a_second_search_for_a_plausible_translation_does_not_say_that_the_match
 
 
 def test_a_threshold_without_a_memory_is_refused(tiny_run):
-    with pytest.raises(GlossaError, match="--memory_threshold is for a memory"):
+    with pytest.raises(GlossaError, match="--memory_threshold needs a memory"):
         main([str(tiny_run), "--memory_threshold", "80"])

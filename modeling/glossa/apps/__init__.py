@@ -1,4 +1,4 @@
-"""What people use a trained model through: documents, a server, a page in the browser.
+"""Applications of a trained model: documents, a server, and a page in the browser.
 
 In: files and requests. Out: the same with translations. The apps import `translate` and the rooms below it. Training
 and the apps never import each other.

@@ -8,7 +8,7 @@ from ..model.facts_glossa import IDEOGRAPHS
 from .errors import require
 
 # A word with the apostrophe at its end (l', d'), a number, a character of a script without spaces, or another mark.
-_WORD = re.compile(rf"\d+(?:[.,:/-]\d+)*|[{IDEOGRAPHS}]|[^\W\d_{IDEOGRAPHS}]+['’]?|[^\s]")
+WORD = re.compile(rf"\d+(?:[.,:/-]\d+)*|[{IDEOGRAPHS}]|[^\W\d_{IDEOGRAPHS}]+['’]?|[^\s]")
 ITERATIONS = 5  # of FastAlign in each direction, its own default
 MODELS = ("eflomal", "fast_align")
 
@@ -20,7 +20,7 @@ def find_words(text: str, whole: Words = ()) -> list[tuple[int, int]]:
     """The words of a text; each of the `whole` spans is one word."""
     words, position = [], 0
     for start, end in [*whole, (len(text), len(text))]:
-        words += [(found.start(), found.end()) for found in _WORD.finditer(text, position, start)]
+        words += [(found.start(), found.end()) for found in WORD.finditer(text, position, start)]
         if end > start:
             words.append((start, end))
         position = end

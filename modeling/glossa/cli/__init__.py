@@ -1,6 +1,6 @@
-"""The command `glossa`: one module for each of its subcommands, imported when it is called.
+"""The command `glossa`. Each subcommand is a module, which is imported when it is called.
 
-Slow imports are inside functions, so that help and error messages appear at once.
+Slow imports are inside functions, so that help and error messages appear immediately.
 """
 
 import argparse
@@ -24,13 +24,13 @@ from ..translate.loading import TRUSTED
 
 COMMANDS = {
     "train": "train a translator from sentence pairs",
-    "data": "show what cleaning and filters leave of the pairs",
-    "prepare": "clean and split pairs of any number once, on all cores or a cluster",
+    "data": "show the effect of cleaning and filters on the pairs",
+    "prepare": "clean and split any number of pairs once, on all cores or a cluster",
     "score": "score a model on held-out pairs: BLEU, chrF++, TER",
     "translate": "translate lines of text",
-    "memory": "make, search and change a translation memory",
+    "memory": "build, search and change a translation memory",
     "align": "align the words of translated lines",
-    "serve": "serve models: a page, and an HTTP interface",
+    "serve": "serve models with a web page and an HTTP interface",
     "demo": "try a model in a browser on this machine",
     "distill": "make training pairs with trained models",
     "plot": "draw attention, or the curves of runs",
@@ -39,20 +39,20 @@ COMMANDS = {
 }
 TRUST = "--trust_remote_code"
 INTERRUPTED = "Interrupted."
-# By the number of the system's error, which errors of Rust have only in their messages; torch has no number.
+# Numbers of system errors. Errors from Rust have the number only in the message, and torch has none.
 _DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _RUST_ERROR = re.compile(r"\(os error (\d+)\)")
 _TORCH_DISK_FULL = ("file write failed", "inline_container")
-# By the name of the type, since torch is slow to import. On CPUs torch and CTranslate2 raise a plain `RuntimeError`.
+# Names of exception types, since torch is slow to import. On CPUs, torch and CTranslate2 raise plain `RuntimeError`.
 _NO_MEMORY = {"MemoryError", "OutOfMemoryError"}
 _NO_MEMORY_WORDS = ("out of memory", "can't allocate memory", "not enough memory")
 _LOST = {"DistBackendError", "DistNetworkError", "DistStoreError"}
-_LOST_WORDS = ("gloo", "pair closure")  # of a `RuntimeError`
+_LOST_WORDS = ("gloo", "pair closure")
 _PACKAGE = str(Path(__file__).parents[1])
 
 
 def main(*arguments: str) -> None:
-    """Run the subcommand named by `arguments` followed by the command line."""
+    """Run the subcommand in `arguments`, followed by the command line's."""
     name, *rest = [*arguments, *sys.argv[1:]] or ["--help"]
     if name in ("-h", "--help", "help"):
         print(_overview())
@@ -67,10 +67,10 @@ def main(*arguments: str) -> None:
 
 
 class _AboveBars(logging.StreamHandler):
-    """Writes above a progress bar, if one is shown."""
+    """Log handler that writes above progress bars."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        bars = sys.modules.get("tqdm")  # not imported yet: no bar
+        bars = sys.modules.get("tqdm")  # without tqdm, no bar is shown
         with contextlib.nullcontext() if bars is None else bars.tqdm.external_write_mode(file=self.stream):
             super().emit(record)
 
@@ -78,23 +78,21 @@ class _AboveBars(logging.StreamHandler):
 def _overview() -> str:
     rows = [f"  {name:10} {meaning}" for name, meaning in COMMANDS.items()]
     lines = ["usage: glossa COMMAND ...", "", *rows, "", "`glossa COMMAND --help` explains each."]
-    lines += [
-        f"For all of them: --debug shows where an error is; {TRUST} runs the code that a model brings along.",
-    ]
+    lines.append(f"All commands: --debug shows the traceback of an error; {TRUST} runs the code in a model's folder.")
     return "\n".join(lines)
 
 
 def run(main: Callable[[list[str]], None], arguments: list[str] | None = None) -> None:
-    """Call `main` with `arguments` (default: the command line's), and turn errors into one line and a status.
+    """Call `main` with `arguments` (default: the command line's), and report an error in one line.
 
-    Errors exit with status 1, Ctrl-C with 130. `--debug` shows the traceback instead.
+    Exits with status 1 after an error and 130 after Ctrl-C. `--debug` shows the traceback instead.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     debug = "--debug" in arguments
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):  # text is UTF-8, as in files, regardless of the console's encoding
+        if isinstance(stream, TextIOWrapper):  # always UTF-8, as in files
             stream.reconfigure(encoding="utf-8", errors=stream.errors)
-    # If launchers start several numbered processes, one reports; the others only warn, as in the Trainer.
+    # Of several processes of a launcher, only the first logs information, as in the Trainer.
     level = logging.INFO if os.environ.get("RANK", "0") == "0" else logging.WARNING
     logging.basicConfig(level=level, format="%(message)s", handlers=[_AboveBars(sys.stderr)])
     for noisy in ("httpx", "httpx2", "httpcore", "absl", "sacrebleu"):
@@ -104,12 +102,12 @@ def run(main: Callable[[list[str]], None], arguments: list[str] | None = None) -
         os.environ.setdefault("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")
         os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     if TRUST in arguments:
-        os.environ[TRUSTED] = "1"  # which processes of this one inherit
+        os.environ[TRUSTED] = "1"  # for child processes too
     try:
         main([argument for argument in arguments if argument not in ("--debug", TRUST)])
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader of our output (such as `head`) is gone; without this, Python would complain when it closes stdout.
+        # The reader of the output, such as `head`, has ended. Without this, closing stdout would print an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
         print(INTERRUPTED, file=sys.stderr)
@@ -121,7 +119,7 @@ def run(main: Callable[[list[str]], None], arguments: list[str] | None = None) -
 
 
 def new_parser(command: str, description: str | None) -> argparse.ArgumentParser:
-    """The parser of a subcommand. Options are not abbreviated: `--source` must never mean `--source_language`."""
+    """The parser of a subcommand. It accepts no abbreviations: `--source` must not mean `--source_language`."""
     return argparse.ArgumentParser(
         prog=f"glossa {command}",
         description=description,
@@ -131,7 +129,7 @@ def new_parser(command: str, description: str | None) -> argparse.ArgumentParser
 
 
 def whole(least: int, most: float = math.inf) -> Callable[[str], int]:
-    """The type of an option that takes whole numbers from `least` to `most`."""
+    """An argument type: whole numbers from `least` to `most`."""
 
     def read(text: str) -> int:
         try:
@@ -147,7 +145,7 @@ def whole(least: int, most: float = math.inf) -> Callable[[str], int]:
 
 
 def finite(text: str) -> float:
-    """The type of an option that takes any number except infinity and NaN."""
+    """An argument type: any number except infinity and NaN."""
     try:
         value = float(text)
     except ValueError:
@@ -158,7 +156,7 @@ def finite(text: str) -> float:
 
 
 def share(text: str) -> float:
-    """The type of an option that takes a number from 0 to 1."""
+    """An argument type: numbers from 0 to 1."""
     value = finite(text)
     if not 0 <= value <= 1:
         raise argparse.ArgumentTypeError(f"got {text}; it must be from 0 to 1")
@@ -166,7 +164,7 @@ def share(text: str) -> float:
 
 
 def _describe(error: Exception) -> str:
-    """One line on any error, with the remedy if it is known."""
+    """A one-line message for an error, with advice if there is any."""
     if isinstance(error, GlossaError):
         return str(error)
     text = " ".join(str(error).split())
@@ -180,8 +178,8 @@ def _describe(error: Exception) -> str:
         )
     if kind in _NO_MEMORY or number == errno.ENOMEM or (plain and any(words in text for words in _NO_MEMORY_WORDS)):
         return (
-            f"Out of memory: {text[:200]} Halve batch_tokens; in training, double gradient_accumulation_steps, which "
-            "keeps the tokens of a step."
+            f"Out of memory: {text[:200]} Halve batch_tokens. In training, also double gradient_accumulation_steps to "
+            "keep the number of tokens per step."
         )
     lost = kind in _LOST or (plain and any(words in text for words in _LOST_WORDS))
     if lost and "RANK" in os.environ:
@@ -193,7 +191,7 @@ def _describe(error: Exception) -> str:
             "network; a training run continues with --resume_from_checkpoint true."
         )
     if isinstance(error, OSError) and error.filename is not None:
-        return f"{error.filename}: {error.strerror}. Check that it is there and that you may read and write it."
+        return f"{error.filename}: {error.strerror}. Check that it exists and that you may read and write it."
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if _PACKAGE in frame.filename and frame.filename != __file__] or frames
     place = f"{Path(own[-1].filename).name}, line {own[-1].lineno}" if own else ""

@@ -1,13 +1,12 @@
 """Align the words of translated lines: `glossa align SOURCE TARGET > links.txt`.
 
-SOURCE and TARGET are files of text, also compressed; line n of one translates line n of the other. Each line of the
-output has the links of a pair in Pharaoh format: `0-0 1-2` links the first words of both, and the second word of the
-source to the third of the target.
+SOURCE and TARGET are text files, which may be compressed. Line n of TARGET is the translation of line n of SOURCE.
+Each output line has the links of a pair in Pharaoh format: `0-0 1-2` links the first words of both, and the second
+word of the source to the third word of the target.
 
-Words are separated by white space; marks such as commas are separated from them only to find the links. Text without
-spaces, such as Chinese, must be segmented first. The links are learned from the lines themselves by Eflomal, in both
-directions, so more lines give better links: thousands, at least. --model fast_align takes half of the time, and makes
-more errors (docs/desk.md).
+Words are separated by white space. Punctuation is split off only while links are computed. Text without spaces, such
+as Chinese, must be segmented first. Eflomal learns the links from the lines themselves, in both directions, so it
+needs at least thousands of lines. --model fast_align takes half the time and makes more errors (docs/desk.md).
 """
 
 import sys
@@ -37,7 +36,7 @@ def parse(argv: list[str]) -> AlignOptions:
 def main(argv: list[str]) -> None:
     arguments = parse(argv)
     if arguments.output in (arguments.source, arguments.target):
-        raise GlossaError(f"--output is {arguments.output}, which is read. Give another file.")
+        raise GlossaError(f"--output is {arguments.output}, which is an input file. Give another file.")
     sources, targets = read_pairs(arguments.source, arguments.target)
     links = link_words(sources, targets, arguments.model)
     rows = []
@@ -51,7 +50,7 @@ def main(argv: list[str]) -> None:
 
 
 def read_pairs(source: Path, target: Path) -> tuple[list[str], list[str]]:
-    """The lines of two files. Raises `GlossaError` if one has fewer, or for a line that is not text."""
+    """Read two aligned files. Raises `GlossaError` if their lengths differ, or a line is not text."""
     from ..readers.reading import read_aligned
 
     sources, targets = [], []

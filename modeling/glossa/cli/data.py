@@ -2,7 +2,7 @@
 
 Reads, cleans, filters and splits the pairs as `glossa train` does, with the same settings, and prints how many rows
 each step dropped from each source, with examples. `--html FILE` also writes a page with lengths and more examples.
-The cleaned data stay in the cache, so that a training run starts immediately. `--help all` shows all settings of the
+The cleaned data stay in the cache, so that training on them starts immediately. `--help all` shows all settings for
 data.
 """
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..base.errors import GlossaError
 from ..train.plan import catalog
-from .train import check, print_help, take_option
+from .train import check, print_help, wants_help
 
 # In the order of processing: what is read, what is held out, what is dropped.
 COMMON = (
@@ -19,23 +19,22 @@ COMMON = (
     "max_train_samples", "validation_path", "test_path", "validation_size", "test_size", "keep_overlap", "trust_data",
     "repair_text", "split_sentences", "keep_out", "filters",
 )  # fmt: skip
-KEPT = 5  # pairs that are printed
+EXAMPLES = 5
 
 
 def main(argv: list[str]) -> None:
-    if not argv or {"-h", "--help", "help"} & set(argv):
+    if wants_help(argv):
         own = (name for name, setting in catalog.settings().items() if setting.group == "data")
         print_help(own if "all" in argv else COMMON, __doc__)
         sys.exit(0)
-    argv, page = take_option(argv, "html")
-    given = catalog.parse(argv)
+    given = catalog.parse(argv, {"html": ()})
     with given.placed():
         check(given)
-        show(given, page)
+        show(given)
 
 
-def show(given: catalog.Given, page: str | None) -> None:
-    """Prepare the data and print their report; with a `page`, write it to this file as well."""
+def show(given: catalog.Given) -> None:
+    """Prepare the data, print a report, and write the page of --html."""
     from ..train.data.cleaning.report_page import report_page
     from ..train.data.pairs import prepare_pairs
     from ..train.plan.arguments import parse_settings
@@ -43,8 +42,8 @@ def show(given: catalog.Given, page: str | None) -> None:
     settings = parse_settings(given)
     if settings.translator.objective != "translation":
         raise GlossaError(
-            f"objective is {settings.translator.objective}; glossa data shows pairs. Leave objective out to see those "
-            "of the recipe."
+            f"objective is {settings.translator.objective}; glossa data shows pairs. Leave objective out to see the "
+            "pairs of the recipe."
         )
     pairs, report = prepare_pairs(settings.data)
     train = pairs["train"]
@@ -52,11 +51,11 @@ def show(given: catalog.Given, page: str | None) -> None:
         print(f"A random sample of {report.stream['sample']:,} of {report.stream['rows']:,} training rows:\n")
     print(report.text())
     print("\nkept, for example:")
-    for row in train.select(range(0, len(train), max(1, -(-len(train) // KEPT)))):
+    for row in train.select(range(0, len(train), max(1, -(-len(train) // EXAMPLES)))):
         print(f"  {row['source']} | {row['target']}")
     sizes = ", ".join(f"{size:,} {split}" for split, size in report.sizes.items())
     print(f"\nPairs: {sizes}. After tokenization, training also drops those over max_length and filters.length_ratio.")
-    if page is not None:
+    if page := given.options.get("html"):
         title = f"Data of {given.recipe}" if given.recipe else "Data"
         Path(page).write_text(report_page(title, report, train), encoding="utf-8")
         print(f"Written: {page}")

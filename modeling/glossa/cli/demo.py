@@ -1,7 +1,7 @@
 """Try a model in a browser: `glossa demo MODEL` is `glossa serve MODEL` on the first free port from 7860.
 
-A model that does not say its languages is given as SOURCE-TARGET=MODEL. Only this machine can reach the page. Ctrl-C
-ends it.
+Give SOURCE-TARGET=MODEL for a model that does not record its languages. The page is available on this machine only.
+Ctrl-C stops the server.
 """
 
 import socket
@@ -19,9 +19,9 @@ def main(argv: list[str]) -> None:
 
 
 def free_port() -> int:
-    """The first free port. Raises `GlossaError` if there is none."""
+    """Find the first free port. Raises `GlossaError` if there is none."""
     for port in PORTS:
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)):
                 return port
-    raise GlossaError(f"The ports {PORTS[0]} to {PORTS[-1]} are taken. `glossa serve` takes a --port.")
+    raise GlossaError(f"Ports {PORTS[0]} to {PORTS[-1]} are in use. Choose another with `glossa serve --port`.")

@@ -1,35 +1,35 @@
 """Make training pairs with trained models: `glossa distill TEACHER [TEACHER ...] --output pairs.jsonl`.
 
-Each teacher translates the training pairs of the first teacher's run, or the pairs of --data_path: files, or the
-folder of another run. A teacher of the same direction makes new targets: knowledge distillation, or with several
-teachers data diversification. A teacher of the opposite direction makes new sources: back-translation. Held-out pairs
-of a run are never translated.
+Each teacher translates the training pairs of the first teacher's run, or the pairs of --data_path, which is files or
+the folder of another run. A teacher of the same direction makes new targets: knowledge distillation, or data
+diversification with several teachers. A teacher of the opposite direction makes new sources: back-translation.
+Held-out pairs of a run are never translated.
 
-With --text, the teachers translate text in one language: sources, or for teachers of the opposite direction targets.
-Give the direction of the model that you will train as --source_language and --target_language.
+With --text, the teachers translate monolingual text: sources, or targets for teachers of the opposite direction. Give
+the direction of the model that you will train as --source_language and --target_language.
 
---teacher_command "PROGRAM ARGUMENTS" takes a program instead of a trained model, for --text or the files of
---data_path. It is started without a shell for each 2,000 texts, reads a text from each line of its input, and writes
-the translation from the source to the target language on a line of its own.
+--teacher_command "PROGRAM ARGUMENTS" uses a program instead of a trained model, for --text or the files of
+--data_path. It is started without a shell for each 2,000 texts. It reads one text per line from standard input and
+writes one translation per line, from the source to the target language.
 
 Implausible translations (empty, copied, repetitive, much too short or too long) are dropped and counted. An
 interrupted job continues with the same command. --workers N translates with N processes, and --ray ADDRESS on a Ray
-cluster: the pairs are the same for any number of processes and machines.
+cluster. The pairs do not depend on the number of processes and machines.
 """
 
 import shlex
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..base.errors import GlossaError
 from ..base.paths import file_groups, is_remote, is_table
-from ..translate.engines.engine import ENGINES
 from ..translate.languages import Languages
 from ..translate.loading import check_name
-from .options import argument, flag, option, read
-from .places import place_of, ray_option
+from .options import argument, changed, flag, option, read
+from .places import place_of
+from .shared_options import BackTranslationOptions, BatchOptions, DataOptions, LanguageOptions, SearchOptions
 
 if TYPE_CHECKING:
     from datasets import DatasetDict
@@ -38,42 +38,23 @@ if TYPE_CHECKING:
     from ..base.run_folder import RunFolder
 
 COLUMNS = ("source_column", "target_column")
-OF_MODELS = ("engine", "ensemble", "num_beams", "num_return_sequences", "sample", "closest", "batch_tokens")
+FOR_MODELS = ("engine", "ensemble", "num_beams", "num_return_sequences", "sample", "closest", "batch_tokens")
 Rows = list[tuple[str, str | None]]
 
 
 @dataclass(frozen=True)
-class DistillOptions:
+class DistillOptions(LanguageOptions, DataOptions, BatchOptions, SearchOptions, BackTranslationOptions):
     """The options of `glossa distill`."""
 
     teachers: list[str] = argument("folder of a run, or Hub name", default=[], nargs="*", metavar="TEACHER")
     output: str = option("file to write", required=True, metavar="FILE.jsonl")
     teacher_command: str | None = option("a program that translates lines, instead of teachers", metavar="PROGRAM")
     teacher_seconds: float = option("time limit of the program for 2,000 texts (default: 3600)", default=3600.0)
-    data_path: list[str] | None = option(
-        "files of pairs to translate, or the folder of a run: what it was trained on (default: the first teacher)"
-    )
-    text: list[str] | None = option("text in one language to translate instead", metavar="FILE")
-    source_language: str | None = option("of the pairs (default: the first teacher's)")
-    target_language: str | None = option("of the pairs (default: the first teacher's)")
-    source_column: str | None = option("of --data_path, by name or number (default: the first run's)")
-    target_column: str | None = option("of --data_path, by name or number (default: the first run's)")
+    text: list[str] | None = option("monolingual text to translate instead", metavar="FILE")
     text_column: str | None = option("column of the texts, if --text is a table")
-    engine: str = option(
-        "CTranslate2 if it can have the teacher, generate, or an exported teacher (default: auto)",
-        choices=ENGINES,
-        default="auto",
-    )
     ensemble: bool = flag("the teachers translate together, not one by one")
-    num_beams: int | None = option("beams (default: the model's own)")
-    num_return_sequences: int = option("translations per text (default: 1)", default=1)
-    sample: bool = flag("draw translations at random instead of searching")
     closest: bool = flag("keep the translation most similar to the reference")
-    tag: str = option('text before sources that are translations, such as "<bt> "', default="")
     with_original: bool = flag("also write the original pairs")
-    batch_tokens: int = option("source tokens per batch (default: 4096)", default=4096)
-    workers: int | None = option("processes, each with a thread (default: none)", metavar="N")
-    ray: str | None = ray_option()
 
 
 def parse(argv: list[str]) -> DistillOptions:
@@ -140,7 +121,7 @@ def check(arguments: DistillOptions) -> None:
 
 
 def check_teachers(arguments: DistillOptions) -> None:
-    """Raise `GlossaError` unless there are teachers or a command, and for options that a command does not take."""
+    """Raise `GlossaError` without a teacher or command, and for options that do not apply to a command."""
     if arguments.teachers and arguments.teacher_command is not None:
         raise GlossaError("A teacher and --teacher_command are both given; give one of them.")
     if not arguments.teachers and arguments.teacher_command is None:
@@ -149,19 +130,18 @@ def check_teachers(arguments: DistillOptions) -> None:
         return
     if not arguments.text and (not arguments.data_path or find_run(arguments)):
         raise GlossaError("--teacher_command has no training pairs. Give texts with --text, or files of --data_path.")
-    defaults = {entry.name: entry.default for entry in fields(DistillOptions)}
-    if refused := [name for name in OF_MODELS if getattr(arguments, name) != defaults[name]]:
+    if refused := [name for name in FOR_MODELS if name in changed(arguments)]:
         raise GlossaError(f"--{refused[0]} is for trained models; --teacher_command gives one translation of a text.")
 
 
 def settings(arguments: DistillOptions) -> dict:
-    """Return the options that decide which pairs a job makes."""
+    """The options that determine the pairs of a job."""
     ignored = ("output", "workers", "ray", "teacher_seconds")  # options that do not change the translations
     return {name: value for name, value in vars(arguments).items() if name not in ignored}
 
 
 def find_run(arguments: DistillOptions) -> str | None:
-    """The run whose training pairs are translated: in --data_path, or the first teacher. None for files and texts."""
+    """The run whose training pairs are translated: --data_path or the first teacher. None for files and texts."""
     from ..base.run_folder import RunFolder
 
     if arguments.data_path:
@@ -194,7 +174,7 @@ def load_rows(arguments: DistillOptions) -> tuple[Rows, tuple[str, str]]:
         column = arguments.text_column
         data: dict = {"data_path": arguments.text, "source_column": column, "target_column": column}
         texts, _ = prepare_texts(DataArguments(**common, **data, validation_size=0, test_size=0))
-        # Which side a text is depends on the teachers.
+        # The direction of the teachers decides which side a text is.
         return [(text, text) for text in texts["train"]["text"][:]], (source, target)
     recipe = RunFolder(first).recipe if first else {}
     if run is None:
@@ -220,9 +200,9 @@ def load_rows(arguments: DistillOptions) -> tuple[Rows, tuple[str, str]]:
 
 
 def check_record(run: "RunFolder", prepared: "DatasetDict") -> None:
-    """Raise `GlossaError` if the data of a run differ from its own record of what it was trained on.
+    """Raise `GlossaError` if the data of a run have changed since it was trained.
 
-    With other data, other pairs are held out, and pairs of its test set would be translated.
+    With other data, other pairs are held out, and pairs of its test set could be translated.
     """
     from ..train.data.pairs import fingerprints
 
@@ -237,13 +217,13 @@ def check_record(run: "RunFolder", prepared: "DatasetDict") -> None:
         if run.held_out_file(split).is_file():
             found[-1] += f", and had {len(run.load_held_out(split)):,}"
     raise GlossaError(
-        f"The data of {run.path} are not those that it was trained on ({'; '.join(found)}; or texts or order differ). "
+        f"The data of {run.path} have changed since training ({'; '.join(found)}; or texts or order differ). "
         "Its held-out pairs could be translated. Restore the data, or give training pairs with --data_path."
     )
 
 
 def groups_of(arguments: DistillOptions, languages: tuple[str, str]) -> list[list[str]]:
-    """The models of each teacher. Raises `GlossaError` if one has other languages than the pairs."""
+    """The models of each teacher. Raises `GlossaError` if a teacher has other languages than the pairs."""
     from ..translate.corpora.distillation import is_reverse
 
     if arguments.teacher_command is not None:
@@ -255,7 +235,7 @@ def groups_of(arguments: DistillOptions, languages: tuple[str, str]) -> list[lis
 
 
 def settle_engines(arguments: DistillOptions, groups: list[list[str]], languages: tuple[str, str], rows: Rows) -> None:
-    """Export the teachers that processes will load, once, and compare their first translations."""
+    """Export the teachers once, before several processes load them, and compare their first translations."""
     from ..translate.build import settle_engine
     from ..translate.corpora.distillation import is_reverse
     from ..translate.engines.exported import COMPARED
@@ -273,7 +253,7 @@ def settle_engines(arguments: DistillOptions, groups: list[list[str]], languages
 
 
 def writer(arguments: DistillOptions, groups: list[list[str]], languages: tuple[str, str]) -> "Work":
-    """Return the function with which one process of a job writes the pairs of a chunk."""
+    """The function with which a process writes the pairs of a chunk."""
     from ..translate.corpora.command import CommandTranslator
     from ..translate.corpora.distillation import Teacher, chunk_writer, load_teacher
 
@@ -288,9 +268,9 @@ def writer(arguments: DistillOptions, groups: list[list[str]], languages: tuple[
 
 
 def held_out(arguments: DistillOptions, languages: tuple[str, str]) -> list[str]:
-    """Return the `glossa train` options that keep the held-out pairs of the run whose training pairs were translated.
+    """The options of `glossa train` for the held-out pairs of the run whose training pairs were translated.
 
-    A translation may happen to be a held-out sentence, so pairs with one are excluded from training.
+    A translation may equal a held-out sentence, so pairs with held-out sentences are excluded from training.
     """
     from ..base.run_folder import RunFolder
 

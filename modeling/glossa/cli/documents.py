@@ -1,4 +1,4 @@
-"""Documents in `glossa translate`: how its options apply to them."""
+"""Translation of documents by `glossa translate`."""
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..translate.texts.recall import Recall
     from ..translate.translator import Translator
 
-# Options of lines that documents do not have, and what to do.
+# Options that are for lines only, with advice.
 LINES_ONLY = {
     "scores": "Give --report, whose rows have the scores.",
     "alignments": "Leave it out.",
@@ -25,14 +25,14 @@ LINES_ONLY = {
     "workers": "Leave it out: a document is translated in this process, and an interrupted job continues.",
     "ray": "Leave it out: a document is translated in this process, and an interrupted job continues.",
 }
-# Options that do not decide the translations.
-ELSEWHERE = ("input", "output", "report", "report_all", "format", "memory", "models", "workers", "ray", "on_error")
+# Options that do not change the translations, or are recorded elsewhere.
+NOT_RECORDED = ("input", "output", "report", "report_all", "format", "memory", "models", "workers", "ray", "on_error")
 
 
 def run(arguments: TranslateOptions, build: Callable[[TranslateOptions], "Translator"], report: TextIO | None) -> None:
-    """Translate the documents that `arguments` of `glossa translate` name, with the translator of `build`."""
+    """Translate a document or a folder of documents with the translator from `build`."""
     if not arguments.output:
-        raise GlossaError(f"{arguments.input} is a document, which is written whole: give --output.")
+        raise GlossaError(f"{arguments.input} is a document. Give --output for its translation.")
     for name, advice in LINES_ONLY.items():
         if getattr(arguments, name):
             raise GlossaError(f"--{name} is for lines of text. {advice}")
@@ -40,14 +40,14 @@ def run(arguments: TranslateOptions, build: Callable[[TranslateOptions], "Transl
         raise GlossaError("--num_return_sequences is for lines of text: a document has one translation of each text.")
     if arguments.prefix:
         raise GlossaError("--prefix is for lines of text, and a document has many texts. Leave it out.")
-    # Nothing of a document is lost.
+    # A blank translation would lose text of the document.
     arguments = replace(arguments, on_error="stop" if arguments.on_error == "stop" else "copy")
     job = DocumentJob(
         Path(arguments.input),
         Path(arguments.output),
         arguments.format,
         languages_of(arguments),
-        settings_of(arguments, ELSEWHERE),
+        settings_of(arguments, NOT_RECORDED),
         arguments.all_models,
         Keys.of(arguments.keys) if arguments.keys is not None else None,
     )
@@ -56,19 +56,19 @@ def run(arguments: TranslateOptions, build: Callable[[TranslateOptions], "Transl
 
 
 def settings_of(arguments: TranslateOptions, ignored: Collection[str]) -> dict[str, Any]:
-    """Return what decides the translations: all options but those in `ignored`, and the content of files."""
+    """The options that determine the translations: all except those in `ignored`, and hashes of the files."""
     settings = {name: value for name, value in vars(arguments).items() if name not in ignored}
     if arguments.glossary:
         settings["glossary"] = stamp_file(Path(arguments.glossary))
     if settings.get("memory"):
         from ..translate.memory.building import stamp_of
 
-        settings["memory"] = stamp_of(Path(settings["memory"]))
+        settings["memory"] = stamp_of(settings["memory"])
     return settings
 
 
 def glossary_of(arguments: TranslateOptions) -> "Glossary | None":
-    """The glossary that `arguments` of `glossa translate` name, if any."""
+    """Read the glossary of --glossary, if given."""
     if not arguments.glossary:
         return None
     from ..apps.documents.glossary import read_glossary
@@ -77,22 +77,17 @@ def glossary_of(arguments: TranslateOptions) -> "Glossary | None":
 
 
 def recall_of(arguments: TranslateOptions) -> "Recall | None":
-    """The translation memory that `arguments` of `glossa translate` name, if any."""
-    if not arguments.memory:
+    """Open the translation memory of --memory, if given."""
+    if arguments.memory is None:
         if arguments.memory_threshold is not None:
-            raise GlossaError("--memory_threshold is for a memory: give --memory FILE.")
+            raise GlossaError("--memory_threshold needs a memory. Give --memory FILE.")
         return None
-    from ..base.matches import USED
-    from ..translate.texts.recall import Recall
-
     languages = languages_of(arguments)
-    return Recall.opened(
-        Path(arguments.memory), languages.source, languages.target, arguments.memory_threshold or USED
-    )
+    return arguments.open_memory(languages.source, languages.target, arguments.memory_threshold)
 
 
 def languages_of(arguments: TranslateOptions) -> Languages:
-    """The languages that `arguments` of `glossa translate` translate from and into, if known."""
+    """The source and target languages, if known."""
     from ..base.languages import settled_code
     from ..translate.languages import Languages as Model
 

@@ -1,10 +1,15 @@
 """Write a trained model for other programs: `glossa export MODEL --to FORMAT --output FOLDER`.
 
-FORMAT is a family of transformers (bart, marian, mbart, pegasus), whose folder holds no custom code, so that hosted
-inference, optimum and converters can load it; ctranslate2, a fast engine for serving; argos, a package for Argos
-Translate and LibreTranslate (`--output FILE.argosmodel`); onnx, for ONNX Runtime; web, a folder of static files whose
-page translates in the browser; or transformers.js, for that library. An architecture that the format does not support
-is refused, and the message names the settings.
+FORMAT is one of:
+
+    bart, marian, mbart, pegasus   a model of transformers without custom code, for hosted inference and converters
+    ctranslate2                    a fast inference engine
+    argos                          a package for Argos Translate and LibreTranslate (--output FILE.argosmodel)
+    onnx                           ONNX Runtime
+    web                            static files: a page that translates in the browser
+    transformers.js                the JavaScript library
+
+If a format does not support an architecture, the error names the settings.
 """
 
 from dataclasses import dataclass
@@ -13,29 +18,29 @@ from typing import Any
 
 from ..base.errors import GlossaError
 from ..translate.loading import check_name, load_config, load_model, load_tokenizer, read_config
-from .options import argument, option, read
+from .options import option, read
+from .shared_options import ModelOptions
 
 FAMILIES = ("bart", "marian", "mbart", "pegasus")
 FORMATS = [*FAMILIES, "ctranslate2", "argos", "onnx", "web", "transformers.js"]
-# The types of weights that CTranslate2 stores.
+# Weight types of CTranslate2.
 TYPES = ("int8", "int8_float32", "int8_float16", "int8_bfloat16", "int16", "float16", "bfloat16", "float32")
 
 
 @dataclass(frozen=True)
-class ExportOptions:
+class ExportOptions(ModelOptions):
     """The options of `glossa export`."""
 
-    model: str = argument("folder of a run, or Hub name")
     to: str = option("the format", required=True, choices=FORMATS)
-    output: str = option("the folder to write; of argos the file", required=True)
+    output: str = option("folder to write; for argos, the file", required=True)
     precision: str = option(
-        "of web's weights: float32, float16 or int8 (default: the smallest that changes next to nothing)",
+        "weights of web: float32, float16 or int8 (default: the smallest that hardly changes translations)",
         default="auto",
         choices=["auto", "float32", "float16", "int8"],
     )
-    runtime: Path | None = option("of web: a folder with the npm archives of its runtime (default: downloaded)")
+    runtime: Path | None = option("for web: folder with the npm archives of its libraries (default: download them)")
     quantization: str | None = option(
-        f"of ctranslate2's weights: {', '.join(TYPES)} (default: float32)", choices=TYPES, metavar="TYPE"
+        f"weights of ctranslate2 and argos: {', '.join(TYPES)} (default: float32)", choices=TYPES, metavar="TYPE"
     )
 
 
@@ -48,19 +53,17 @@ def main(argv: list[str]) -> None:
     check_name(arguments.model)
     folder = Path(arguments.output)
     if folder.is_file():
-        raise GlossaError(f"--output {folder} is a file that is there already. Give a new name.")
+        raise GlossaError(f"--output {folder} is an existing file. Give a new name.")
     if folder.exists() and any(folder.iterdir()):
         raise GlossaError(f"--output {folder} is not empty. Give a new folder, or empty it.")
     if arguments.quantization and arguments.to not in ("ctranslate2", "argos"):
-        raise GlossaError(
-            f"--quantization is for --to ctranslate2 and argos; {arguments.to} keeps the weights as they are."
-        )
+        raise GlossaError(f"--quantization is for --to ctranslate2 and argos, not for {arguments.to}. Leave it out.")
 
     if arguments.to == "web":
         export_page(arguments, folder)
         return
     if arguments.precision != "auto" or arguments.runtime:
-        raise GlossaError(f"--precision and --runtime are for --to web, not for {arguments.to}.")
+        raise GlossaError(f"--precision and --runtime are for --to web, not for {arguments.to}. Leave them out.")
 
     if read_config(arguments.model).get("model_type") != "glossa":
         export_family(arguments, folder)
@@ -92,18 +95,18 @@ def main(argv: list[str]) -> None:
 
 
 def export_family(arguments: ExportOptions, folder: Path) -> None:
-    """Export a model of another family of transformers, which only CTranslate2's own converter does here."""
+    """Export a model of another family of transformers, with CTranslate2's converter."""
     if arguments.to != "ctranslate2":
         raise GlossaError(
-            f"{arguments.model} is no Glossa model, and --to {arguments.to} is for these. Give --to ctranslate2; "
-            "optimum exports other families to ONNX."
+            f"{arguments.model} is not a Glossa model, and --to {arguments.to} is only for these. Give --to "
+            "ctranslate2, or use optimum to export other families to ONNX."
         )
     from ..translate.export.other_families import export_family
 
     config, tokenizer = load_config(arguments.model), load_tokenizer(arguments.model)
     export_family(arguments.model, config, tokenizer, folder, arguments.quantization)
     print(f"ctranslate2: saved in {folder}, {size_of(folder)} in all")
-    print(f"It is for programs that use CTranslate2. Glossa's commands take {arguments.model} itself.")
+    print(f"Use it in programs with CTranslate2. Glossa's commands use {arguments.model} directly.")
 
 
 def size_of(path: Path) -> str:

@@ -1,6 +1,7 @@
-"""What `translate` reads as lines: UTF-8 text. Other encodings and documents are recognized and refused.
+"""Checks of the input of `glossa translate` in lines mode, which is UTF-8 text.
 
-Documents whose format the room `documents` knows do not come here, unless their name says something else.
+Other encodings and documents are detected and refused. Documents in a supported format come here only if their name
+has another ending.
 """
 
 import re
@@ -12,8 +13,8 @@ from ..base.errors import GlossaError
 from ..base.languages import language_code
 from ..readers.files import wide_encoding, wrong_encoding
 
-START = 4096  # bytes that are looked at
-# Documents by the end of their name; those that `documents` knows have the name of their format.
+START = 4096  # bytes at the start of a file for detection
+# Kinds of documents by file ending. Supported formats have the name of their `--format`.
 ENDINGS = {
     "XLIFF": ".sdlxliff .mqxliff",
     "HTML": ".xhtml",
@@ -32,15 +33,15 @@ ENDINGS = {
 }
 KINDS = {ending: kind for kind, endings in ENDINGS.items() for ending in endings.split()}
 KINDS |= {ending: kind for kind, endings in FORMATS.items() for ending in endings.split()}
-# The kinds that have a `--format`.
+# The `--format` of kinds that have another name.
 TRANSLATED = {"XLIFF": "xliff", "HTML": "html", "JSON": "json", "PO": "po", "TMX": "tmx", "subtitle": "srt"}
 TRANSLATED |= {"XHTML": "html", "INI": "ini"}
-# Endings of texts. What has another one, and the look of a structured file, is none; codes of languages are texts too.
+# Endings of text files. A file with another ending is not text if it looks structured. Language codes are text too.
 TEXTS = ("", ".txt", ".text", ".raw", ".tok", ".bpe", ".src", ".tgt", ".ref", ".hyp", ".list", ".lines", ".log")
 _STRUCTURED = re.compile(  # a line of a program or of settings
     r"""[\w.$"'-]+\s*(?:=|:=|=>|:\s)\s*\S|\[[^\]]+\]\s*$|[{}()\[\];,]+$|.*[;{]$|</?[A-Za-z!?][^>]*>|@\w+|//|/\*|\#\w+|\w+\(.*\)"""
 )
-# Documents by their first bytes.
+# Kinds of documents by their first bytes.
 STARTS = {
     "XLIFF": rb"(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)?<xliff\b",
     "TMX": rb"(?:<\?xml[^>]*>\s*)?(?:<!DOCTYPE tmx[^>]*>\s*)?<tmx\b",
@@ -56,7 +57,7 @@ STARTS = {
 
 
 def name_document(name: str, start: bytes) -> str:
-    """The kind of document that a file is by its `name` ("" for standard input) and first bytes; "" for lines."""
+    """Detect the kind of document from `name` ("" for standard input) and first bytes; "" for lines of text."""
     ending = Path(name).suffix.lower()
     if kind := KINDS.get(ending_of(name)) or KINDS.get(ending, ""):
         return kind
@@ -67,13 +68,13 @@ def name_document(name: str, start: bytes) -> str:
 
 
 def _looks_structured(start: bytes) -> str:
-    """ "structured" if at least half of the first lines of a text look like a program or settings."""
+    """Return "structured" if at least half of the first lines look like a program or settings."""
     lines = [line.strip() for line in start.decode("utf-8", "replace").splitlines() if line.strip()][:20]
     return "structured" if 2 * sum(bool(_STRUCTURED.match(line)) for line in lines) >= max(len(lines), 1) else ""
 
 
 def check_input(name: str, start: bytes, lines: bool) -> str:
-    """Raise `GlossaError` if a file is UTF-16, or a document and `lines` is not set; returns the kind of document."""
+    """Return the kind of document. Raises `GlossaError` for UTF-16, and for a document unless `lines` is set."""
     kind = name_document(name, start)
     if (guess := wide_encoding(start)) and kind not in ("packed", *PACKED):
         if name:
@@ -86,6 +87,6 @@ def check_input(name: str, start: bytes, lines: bool) -> str:
         known = f"Give --format {wanted} to keep it, a" if wanted else "Give a"
         raise GlossaError(
             f"{name} is a {kind} file, whose structure would be lost: every line is translated as text. {known} file "
-            "with a sentence or paragraph on each line, or --format lines to translate it nevertheless."
+            "with a sentence or paragraph on each line, or --format lines to translate it as text."
         )
     return kind

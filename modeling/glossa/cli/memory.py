@@ -1,12 +1,12 @@
 """Translation memories: `glossa memory build MEMORY manual.tmx --source_language en --target_language de`.
 
-    glossa memory build MEMORY FILE...   make one of files and folders: TMX, XLIFF, PO, TSV, JSONL, prepared pairs
-    glossa memory add MEMORY FILE...     add more, or files that were edited; the newest translation of a text counts
-    glossa memory search MEMORY TEXT     show what it has for a text, with score and id
-    glossa memory remove MEMORY ID...    take units back; those that they have replaced count again
-    glossa memory show MEMORY            show its languages, and how much it has
+    glossa memory build MEMORY FILE...   build from files and folders: TMX, XLIFF, PO, TSV, JSONL, prepared pairs
+    glossa memory add MEMORY FILE...     add files, or edited ones again; the newest translation of a text is used
+    glossa memory search MEMORY TEXT     show matches for a text, with score and id
+    glossa memory remove MEMORY ID...    remove units; units that they replaced are used again
+    glossa memory show MEMORY            show languages and size
 
-`glossa memory build --help` and so on list the options. docs/memory.md says more.
+For the options, see `glossa memory build --help` and so on. For more, see docs/memory.md.
 """
 
 import sys
@@ -20,46 +20,41 @@ from .options import argument, option, read
 
 
 @dataclass(frozen=True)
-class BuildOptions:
+class ShowOptions:
+    """The options of `glossa memory show`, which all actions share."""
+
+    memory: Path = argument("file of the memory", metavar="MEMORY")
+
+
+@dataclass(frozen=True)
+class AddOptions(ShowOptions):
+    """The options of `glossa memory add`."""
+
+    files: list[Path] = argument("files of pairs, or folders of these", metavar="FILE")
+
+
+@dataclass(frozen=True)
+class BuildOptions(AddOptions):
     """The options of `glossa memory build`."""
 
-    memory: Path = argument("file to make", metavar="MEMORY")
-    files: list[Path] = argument("files of pairs, or folders of these", metavar="FILE")
     source_language: str = option("code or name", required=True, metavar="CODE")
     target_language: str = option("code or name", required=True, metavar="CODE")
 
 
 @dataclass(frozen=True)
-class AddOptions:
-    """The options of `glossa memory add`."""
-
-    memory: Path = argument("a memory", metavar="MEMORY")
-    files: list[Path] = argument("files of pairs, or folders of these", metavar="FILE")
-
-
-@dataclass(frozen=True)
-class SearchOptions:
+class FindOptions(ShowOptions):
     """The options of `glossa memory search`."""
 
-    memory: Path = argument("a memory", metavar="MEMORY")
     text: str = argument("a text in its source language", metavar="TEXT")
     threshold: int = option("lowest score (default: 50)", default=50, type=whole(1, 100), metavar="SCORE")
     most: int = option("how many (default: 5)", default=5, metavar="N")
 
 
 @dataclass(frozen=True)
-class RemoveOptions:
+class RemoveOptions(ShowOptions):
     """The options of `glossa memory remove`."""
 
-    memory: Path = argument("a memory", metavar="MEMORY")
-    ids: list[int] = argument("ids, as `glossa memory search` shows them", metavar="ID")
-
-
-@dataclass(frozen=True)
-class ShowOptions:
-    """The options of `glossa memory show`."""
-
-    memory: Path = argument("a memory", metavar="MEMORY")
+    ids: list[int] = argument("ids from `glossa memory search`", metavar="ID")
 
 
 def main(argv: list[str]) -> None:
@@ -70,7 +65,7 @@ def main(argv: list[str]) -> None:
         kind, action = _ACTIONS[name]
         action(read(kind, f"memory {name}", __doc__, argv[1:]))
     else:
-        raise GlossaError(f"glossa memory has no {name!r}; it has {', '.join(_ACTIONS)}.")
+        raise GlossaError(f"glossa memory has no action {name!r}. Give one of {', '.join(_ACTIONS)}.")
 
 
 def build(options: BuildOptions) -> None:
@@ -92,14 +87,14 @@ def add(options: AddOptions) -> None:
 def _show(counts) -> None:
     refused = "".join(f", {number:,} left out ({reason})" for reason, number in counts.refused.most_common() if number)
     print(
-        f"{counts.read:,} rows read{refused}. {counts.units:,} new units, {counts.duplicates:,} that the memory had, "
-        f"{counts.conflicts:,} with another translation than it had; {counts.parts:,} were sentences of longer "
-        "units, or units without their tags.",
+        f"{counts.read:,} rows read{refused}. {counts.units:,} new units, {counts.duplicates:,} known, "
+        f"{counts.conflicts:,} known with another translation; {counts.parts:,} were sentences of longer units, or "
+        "units without their tags.",
         file=sys.stderr,
     )
 
 
-def search(options: SearchOptions) -> None:
+def search(options: FindOptions) -> None:
     from ..translate.memory.store import Memory
 
     with Memory.open(options.memory) as memory:
@@ -109,7 +104,7 @@ def search(options: SearchOptions) -> None:
         origin = ", ".join(filter(None, (own.file, own.key, own.date, own.context and f"context {own.context!r}")))
         print(f"{match.score}%  id {own.id}  {origin}\n  {match.source}\n  {match.target}")
     if not matches:
-        print(f"Nothing of {options.threshold}% or more.", file=sys.stderr)
+        print(f"No match of {options.threshold}% or more.", file=sys.stderr)
 
 
 def remove(options: RemoveOptions) -> None:
@@ -131,7 +126,7 @@ def show(options: ShowOptions) -> None:
 _ACTIONS: dict[str, tuple[type, Any]] = {
     "build": (BuildOptions, build),
     "add": (AddOptions, add),
-    "search": (SearchOptions, search),
+    "search": (FindOptions, search),
     "remove": (RemoveOptions, remove),
     "show": (ShowOptions, show),
 }

@@ -1,8 +1,9 @@
-"""The options of a command: fields of a frozen dataclass, each declared once with its help."""
+"""Command-line options as the fields of a frozen dataclass, with their help."""
 
 import argparse
+import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import MISSING, field, fields
+from dataclasses import MISSING, Field, field, fields
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
@@ -12,17 +13,17 @@ Options = TypeVar("Options")
 
 
 def argument(meaning: str = "", *, default: Any = MISSING, **settings: Any) -> Any:
-    """A positional argument. `settings` are the arguments of `ArgumentParser.add_argument`."""
+    """A positional argument. `settings` are arguments of `ArgumentParser.add_argument`."""
     return _field("", meaning, default, settings)
 
 
 def option(meaning: str = "", *, default: Any = None, required: bool = False, **settings: Any) -> Any:
-    """An option `--name`, whose default is None. `settings` are the arguments of `ArgumentParser.add_argument`."""
+    """An option `--name`. `settings` are arguments of `ArgumentParser.add_argument`."""
     return _field("--", meaning, MISSING if required else default, settings | {"required": required})
 
 
 def flag(meaning: str) -> Any:
-    """An option without a value: False, or True if it is given."""
+    """A boolean option: False, or True if it is given."""
     return _field("--", meaning, False, {"action": "store_true"})
 
 
@@ -33,21 +34,36 @@ def _field(prefix: str, meaning: str, default: Any, settings: dict[str, Any]) ->
     return field(default=default, metadata=metadata, kw_only=True)
 
 
+def changed(options: Any) -> list[str]:
+    """The names of the options whose values are not their defaults."""
+    defaults = {
+        entry.name: entry.default if entry.default_factory is MISSING else entry.default_factory()
+        for entry in fields(options)
+    }
+    return [name for name, default in defaults.items() if getattr(options, name) != default]
+
+
 def add_options(parser: argparse.ArgumentParser, kind: type) -> None:
-    """Add the options that the fields of `kind` declare, of the types of these fields."""
+    """Add an option for each field of `kind`: first its own fields, then the fields of its bases in order."""
     types = get_type_hints(kind)
-    for entry in fields(kind):  # type: ignore[arg-type]
+    declared = [inspect.get_annotations(base) for base in kind.__mro__]
+
+    def order(entry: Field) -> int:
+        positional = not entry.metadata["prefix"]  # in the order of the fields
+        return -1 if positional else next(place for place, names in enumerate(declared) if entry.name in names)
+
+    for entry in sorted(fields(kind), key=order):  # type: ignore[arg-type]
         settings = _settings_of(types[entry.name]) | entry.metadata["settings"]
         if settings.get("action") not in (None, "append"):
             settings = entry.metadata["settings"]
         elif settings.get("action") == "append":
             settings.pop("nargs")
-        # A value that is not given is left out, so that the dataclass has the only default.
+        # The dataclass supplies the defaults.
         parser.add_argument(f"{entry.metadata['prefix']}{entry.name}", default=argparse.SUPPRESS, **settings)
 
 
 def _settings_of(kind: Any) -> dict[str, Any]:
-    """How `argparse` reads a type: whole numbers from 1, finite numbers, paths, texts, or a list of one of these."""
+    """The arguments of `add_argument` for a type: int (from 1), float (finite), Path, str, or a list of these."""
     kinds = [one for one in get_args(kind) if one is not type(None)] if type(None) in get_args(kind) else [kind]
     if get_origin(kinds[0]) is list:
         return {"nargs": "+"} | _settings_of(get_args(kinds[0])[0])
@@ -56,7 +72,7 @@ def _settings_of(kind: Any) -> dict[str, Any]:
 
 
 def read(kind: type[Options], command: str, description: str | None, argv: Sequence[str]) -> Options:
-    """The options of `glossa COMMAND` in its command line, as the dataclass `kind`; ends the program for others."""
+    """Parse the command line of `glossa COMMAND` into the dataclass `kind`. Exits for an unknown option."""
     parser = new_parser(command, description)
     add_options(parser, kind)
     return kind(**vars(parser.parse_args(argv)))
@@ -65,7 +81,7 @@ def read(kind: type[Options], command: str, description: str | None, argv: Seque
 def read_known(
     kind: type[Options], command: str, description: str | None, usage: str, argv: Sequence[str]
 ) -> tuple[Options, list[str]]:
-    """Like `read`, and the words that are no option of `kind`."""
+    """Parse the options of `kind`. Returns them and the remaining words."""
     parser = new_parser(command, description)
     parser.usage = usage
     add_options(parser, kind)

@@ -1,34 +1,27 @@
-"""Where the jobs of a command run: in processes of this machine, or on a Ray cluster."""
+"""The processes that run the jobs of a command: on this machine, or on a Ray cluster."""
 
 import contextlib
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from .options import option
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ..base.jobs.stage import Place
-
-
-def ray_option() -> Any:
-    """The option `--ray`."""
-    return option(
-        "run on a Ray cluster: auto (already running here), local (start one), HOST:PORT or ray://HOST:PORT; all "
-        'machines must see the files (pip install "glossa-mt[ray]")',
-        metavar="ADDRESS",
-    )
 
 
 @contextlib.contextmanager
 def place_of(
     ray: str | None, processes: int | None, folder: Path, modules: Sequence[str], needed: Sequence[Path] = ()
 ) -> Iterator["Place"]:
-    """Return the processes or the Ray cluster that run the stages of the job in `folder`.
+    """Start the processes for the stages of a job.
 
-    Without a number of processes, that is this process. Others import `modules` before they start; machines of a
-    cluster must see what is `needed`.
+    Args:
+        ray: Address of a Ray cluster; None for this machine.
+        processes: Number of processes; None for this process alone.
+        folder: Folder of the job.
+        modules: Modules to import before processes start.
+        needed: Files that all machines of a cluster must see.
     """
     if ray is not None:
         from ..base.jobs.cluster import on_ray

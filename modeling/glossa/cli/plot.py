@@ -1,9 +1,10 @@
 """Draw the attention of a model, or the curves of runs.
 
-`glossa plot attention MODEL --source "..." [--target "..."] --output attention.png` draws every head of a layer
-against the tokens and prints the word alignment (Pharaoh format, source-target). `--layer all` draws all layers in one
-grid, a row for each.
-`glossa plot curves RUN [RUN ...] --output curves.png` overlays loss and BLEU of several runs.
+`glossa plot attention MODEL --source "..." [--target "..."] --output attention.png` draws the attention weights of
+each head of a layer, and prints the word alignment (Pharaoh format, source-target). `--layer all` draws a grid with a
+row for each layer.
+
+`glossa plot curves RUN [RUN ...] --output curves.png` draws loss and BLEU of several runs.
 """
 
 import argparse
@@ -15,6 +16,7 @@ from ..translate.languages import Languages
 from ..translate.loading import check_name, load_model, load_tokenizer
 from . import new_parser
 from .options import add_options, argument, option
+from .shared_options import ModelOptions, TargetOptions
 
 ALL = "all"
 
@@ -29,12 +31,10 @@ def layer_number(text: str) -> int | str:
 
 
 @dataclass(frozen=True)
-class AttentionOptions:
+class AttentionOptions(ModelOptions, TargetOptions):
     """The options of `glossa plot attention`."""
 
-    model: str = argument("folder of a run, or Hub name")
     source: str = option("the source sentence", required=True)
-    target_language: str | None = option("for a model of several target languages", metavar="CODE")
     target: str | None = option("the target sentence (default: the model's translation)")
     part: str = option("default: cross", default="cross", choices=("encoder", "decoder", "cross"))
     layer: int | str = option(

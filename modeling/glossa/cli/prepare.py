@@ -1,15 +1,15 @@
 """Clean, split and shuffle the pairs of a recipe once: `glossa prepare RECIPE --output FOLDER [--setting value ...]`.
 
-Reads, cleans, filters and splits the pairs as `glossa train` does, with the same settings, in several processes or,
-with --ray, on a cluster, and writes them as Parquet files. `glossa train --data_path FOLDER` reads the folder, also
-with --streaming true, and does not clean it again. `glossa data --help all` shows the settings.
+Reads, cleans, filters and splits the pairs as `glossa train` does, with the same settings, and writes them as Parquet
+files. The work is shared by several processes or, with --ray, a cluster. `glossa train --data_path FOLDER` reads the
+folder without cleaning it again, also with --streaming true. `glossa data --help all` shows the settings.
 
---back_translate FILE --teacher MODEL makes more pairs of text in the target language: a model of the opposite
-direction translates it, and these pairs are one more source, which is cleaned like the others.
+--back_translate FILE --teacher MODEL adds back-translations of text in the target language. MODEL translates in the
+opposite direction. The pairs are a further source, which is cleaned like the others.
 
-A job that was interrupted continues with the same command. The result is the same on any number of processes or
-machines. `FOLDER.parts` keeps what was cleaned: if sources are added, removed or changed, the others are not cleaned
-again with --parts. Remove it when you need it no more.
+An interrupted job continues with the same command. The result does not depend on the number of processes and machines.
+`FOLDER.parts` has the cleaned sources: with --parts, a later job cleans only new and changed sources. Delete it when
+you no longer need it.
 """
 
 import os
@@ -23,30 +23,28 @@ from ..base.jobs.pool import cores
 from ..train.plan import catalog
 from ..translate.loading import check_name
 from .options import flag, option, read_known
-from .places import place_of, ray_option
+from .places import place_of
+from .shared_options import BackTranslationOptions, RayOptions
 from .train import check
 
 if TYPE_CHECKING:
     from ..train.data.arguments import DataArguments
 
-MODULES = ("glossa_command", "glossa.train.data.preparing.prepare")  # that processes import before they start
+MODULES = ("glossa_command", "glossa.train.data.preparing.prepare")  # imported before the processes start
 
 
 @dataclass(frozen=True)
-class PrepareOptions:
-    """The options of `glossa prepare` that are no settings of the data."""
+class PrepareOptions(BackTranslationOptions, RayOptions):
+    """The options of `glossa prepare` in addition to the settings of data."""
 
     output: Path = option("folder to write", required=True, metavar="FOLDER")
     processes: int = option("processes on this machine (default: one for each core)", default=0, metavar="N")
-    ray: str | None = ray_option()
-    parts: Path | None = option("folder for what is cleaned (default: OUTPUT.parts)", metavar="FOLDER")
-    rejects: bool = flag("also write the rows that were dropped, with the reason of each, into OUTPUT/rejects")
+    parts: Path | None = option("folder for the cleaned sources (default: OUTPUT.parts)", metavar="FOLDER")
+    rejects: bool = flag("also write the dropped rows with their reasons, into OUTPUT/rejects")
     back_translate: list[str] = option(
-        "text in the target language, which --teacher translates to more sources", default=[], metavar="FILE"
+        "text in the target language, which --teacher translates", default=[], metavar="FILE"
     )
     teacher: str | None = option("run or Hub name of a model of the opposite direction", metavar="MODEL")
-    sample: bool = flag("draw back-translations at random instead of searching")
-    tag: str = option('text before back-translated sources, such as "<bt> "', default="")
 
 
 def main(argv: list[str]) -> None:
@@ -54,7 +52,7 @@ def main(argv: list[str]) -> None:
     options, words = read_known(PrepareOptions, "prepare", __doc__, usage, argv)
     options = replace(options, processes=options.processes or cores())
     given = catalog.parse(words)
-    # The vocabulary is learned in this process, by as many threads as other stages have processes.
+    # The vocabulary is learned in this process, with as many threads as other stages have processes.
     os.environ.setdefault("RAYON_NUM_THREADS", str(options.processes))
     with given.placed():
         check(given)
@@ -62,14 +60,14 @@ def main(argv: list[str]) -> None:
 
 
 def with_back_translations(options: PrepareOptions, data: "DataArguments", folder: Path) -> "DataArguments":
-    """The data settings with one more source: the pairs that the teacher makes, which are kept in `folder`."""
+    """Add back-translations as a source. They are saved in `folder`."""
     from ..base.jobs.records import stamp, stamp_file
     from ..base.paths import is_remote
     from ..translate.engines.stamps import stamp_models
     from . import distill
 
     if not options.back_translate or not options.teacher:
-        raise GlossaError("--back_translate and --teacher belong together; give both.")
+        raise GlossaError("--back_translate and --teacher need each other. Give both.")
     drawn = [name for name in ("validation", "test") if not getattr(data, f"{name}_path")]
     drawn = [name for name in drawn if getattr(data, f"{name}_size") != 0]
     if drawn:
@@ -83,11 +81,18 @@ def with_back_translations(options: PrepareOptions, data: "DataArguments", folde
     pairs = folder / "back-translated" / f"{stamp([known.encode()])}.jsonl"
     if not pairs.exists():
         pairs.parent.mkdir(exist_ok=True)
-        place = ["--ray", options.ray] if options.ray is not None else ["--workers", str(options.processes)]
-        languages = ["--source_language", data.source_language, "--target_language", data.target_language]
-        words = [options.teacher, "--text", *options.back_translate, "--output", str(pairs), *place, *languages]
-        words += ["--sample"] * options.sample
-        distill.make_pairs(distill.parse(words))
+        distill.make_pairs(
+            distill.DistillOptions(
+                teachers=[options.teacher],
+                text=options.back_translate,
+                output=str(pairs),
+                source_language=data.source_language,
+                target_language=data.target_language,
+                sample=options.sample,
+                ray=options.ray,
+                workers=None if options.ray is not None else options.processes,
+            )
+        )
     made = {"name": "back-translations", "data_path": [str(pairs)], "tag": options.tag}
     made |= {"source_column": "source", "target_column": "target"}
     sources: list = [*(list[Any](data.sources) or [described(data)]), made]
@@ -101,13 +106,13 @@ def _files(path: str) -> list[Path]:
 
 
 def described(data: "DataArguments") -> dict:
-    """Return the flat settings of a recipe as one source."""
+    """The data settings of a recipe without sources, as one source."""
     names = ("data_path", "source_column", "target_column") if data.data_path else ("dataset", "dataset_config")
     return {name: value for name in names if (value := getattr(data, name))}
 
 
 def show(options: PrepareOptions, given: catalog.Given) -> None:
-    """Prepare the pairs and print their report."""
+    """Prepare the pairs and print a report."""
     from ..base.jobs.records import alone, locked, refuse_existing
     from ..train.building import learn_vocabulary
     from ..train.data.preparing.prepare import prepare

@@ -1,4 +1,4 @@
-"""The processes of `glossa train`: this one, or several, which get the settings as this one has parsed them."""
+"""The processes of `glossa train`. The settings are parsed once, in the first process."""
 
 import ctypes
 import logging
@@ -20,9 +20,9 @@ PR_SET_PDEATHSIG = 1  # prctl(2)
 
 
 def start(given: Given) -> None:
-    """Train with one process for each GPU; or on the CPU with as many as cores and memory allow.
+    """Train with one process for each GPU, or on the CPU with as many as cores and memory allow.
 
-    Raises `GlossaError` if a setting is wrong, or a process is ended.
+    Raises `GlossaError` if a setting is wrong, or a process is killed.
     """
     end_with_launcher()
     devices = local_devices()
@@ -45,19 +45,19 @@ def train(given: Given) -> None:
 
 
 def end_with_launcher() -> None:
-    """Get SIGTERM when Accelerate's launcher ends, which passes no signal on to a single process (Linux only)."""
+    """Get SIGTERM when Accelerate's launcher ends: it forwards no signals to a single process. Linux only."""
     launched = "ACCELERATE_MIXED_PRECISION" in os.environ and "LOCAL_RANK" not in os.environ
     if launched and sys.platform == "linux":
         end_with_parent()
 
 
 def end_with_parent() -> None:
-    """Get SIGTERM when the process that started this one ends. Linux only."""
+    """Get SIGTERM when the parent process ends. Linux only."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def local_devices() -> int:
-    """GPUs that a run started here would leave unused: 0 for one that a launcher started, or without GPUs."""
+    """The number of GPUs; 0 in a process of a launcher, which has its own."""
     if "LOCAL_RANK" in os.environ:
         return 0
     import torch
@@ -68,13 +68,13 @@ def local_devices() -> int:
 def launch(given: Given, processes: int) -> None:
     """Train under Accelerate's launcher, with one process for each device.
 
-    A signal reaches all processes; they save, and this one ends with their status.
+    All processes get signals and save a checkpoint. This process then ends with their status.
     """
     from accelerate.commands.launch import launch_command, launch_command_parser
     from torch.distributed.elastic.multiprocessing import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 
-    with tempfile.TemporaryDirectory(prefix="glossa-") as folder:  # which only this user can read
+    with tempfile.TemporaryDirectory(prefix="glossa-") as folder:  # readable by this user only
         settings = Path(folder) / "settings.json"
         given.save(settings)
         options = ["--multi_gpu", "--num_processes", str(processes), "--num_machines", "1"]
@@ -84,20 +84,20 @@ def launch(given: Given, processes: int) -> None:
             launch_command(launch_command_parser().parse_args(options))
         except SignalException as error:
             sys.exit(128 + error.sigval)
-        except ChildFailedError:  # which has printed its error
+        except ChildFailedError:  # the process has printed its error
             sys.exit(1)
 
 
 def fork(given: Given, processes: int) -> None:
-    """Train with several processes on the CPU, which are copies of this one, so that libraries are imported once.
+    """Train with several processes on the CPU, forked from this one so that libraries are imported once.
 
-    A signal reaches all processes; they save, and this one ends with their status.
+    All processes get signals and save a checkpoint. This process then ends with their status.
     """
     from torch.distributed.elastic.multiprocessing import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
-    from ..train import run as _  # noqa: F401  # imported once, for all
+    from ..train import run as _  # noqa: F401  # before the fork
 
     for name in ("torch.distributed.elastic", "torch.multiprocessing"):  # the processes print their errors
         logging.getLogger(name).setLevel(logging.CRITICAL)
@@ -122,24 +122,24 @@ def fork(given: Given, processes: int) -> None:
         if failure.exitcode > 0:
             sys.exit(1)
         raise GlossaError(
-            f"Process {rank} of {processes} (numbered from 0) was ended by {signal.Signals(-failure.exitcode).name}. "
+            f"Process {rank} of {processes} (numbered from 0) was killed by {signal.Signals(-failure.exitcode).name}. "
             "If memory ran out, give --cpu_processes 1. The run continues with --resume_from_checkpoint true."
         ) from error
 
 
 def _work(given: Given) -> None:
-    """What each of the forked processes runs, with errors in one line."""
+    """Train in a forked process."""
     import torch
 
     from ..train.plan.devices import available_cores
 
-    os.setsid()  # or Ctrl-C would reach this process twice, and the second one ends it before it has saved
+    os.setsid()  # or Ctrl-C would reach this process twice, and the second would end it before it saves
     end_with_parent()
-    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):  # they have the launcher's handlers
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):  # remove the launcher's handlers
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.setdefault("OMP_NUM_THREADS", str(available_cores()))  # Accelerate warns if it is not set
-    # By default, processes that wait for the first one to prepare the data end after half an hour.
+    # The default timeout is half an hour, but the first process may need longer to prepare the data.
     torch.distributed.init_process_group("gloo", timeout=LONGEST_WAIT)
     if os.environ["RANK"] != "0":
         logging.getLogger().setLevel(logging.WARNING)
@@ -147,7 +147,7 @@ def _work(given: Given) -> None:
 
 
 def _train_with_others(given: Given) -> None:
-    """Train as one of several processes. The first one prints an error of all; a cause is printed first."""
+    """Train as one of several processes. An error of all is printed by the first, and a cause before its effects."""
     try:
         with given.placed():
             train(given)

@@ -1,7 +1,7 @@
 """Push a finished run to the Hub: `glossa push RUN --repo_id user/name`.
 
-One commit holds weights, code, tokenizer, model card, curves and metrics. Before the commit, a new process must
-load the folder and translate with it. The token comes from `hf auth login` or HF_TOKEN.
+One commit has weights, code, tokenizer, model card, curves and metrics. Before the commit, a new process loads the
+folder and translates with it. The token comes from `hf auth login` or HF_TOKEN.
 """
 
 import shutil
@@ -18,29 +18,27 @@ class PushOptions:
 
     run: Path = argument("folder of a finished run")
     repo_id: str = option("user/name on the Hub", required=True)
-    private: bool = flag("make the repository private; refused if it is public")
-    revision: str | None = option("branch to push to (default: main); created if it is new")
-    create_pr: bool = flag("open a pull request instead; with --space two")
-    license: str | None = option("license of the weights, as the Hub names it (default: none is named)")
+    private: bool = flag("create a private repository; an error if it exists and is public")
+    revision: str | None = option("branch to push to (default: main), which is created if necessary")
+    create_pr: bool = flag("open a pull request instead; with --space, two")
+    license: str | None = option("license of the weights, with its name on the Hub (default: none)")
     publish_samples: bool | None = option(
-        "publish some sentences of the held-out pairs and their translations, on the card, also if the "
-        "data is not public (default: only if it is embedded, anki or an open data set of the Hub)",
+        "show some held-out sentences and their translations on the card, even if the data are not public (default: "
+        "only if they are embedded, anki or an open data set of the Hub)",
         action="store_const",
         const=True,
     )
     message: str = option("commit message", default="Push the translator")
     space: str | None = option(
-        "push a Space of the same name as well, to try the model: static (the default), a page that translates in the "
-        "visitor's browser and is free; or docker, a server, for accounts that pay for it",
+        "also push a Space of the same name to try the model: static (default), a page that translates in the "
+        "visitor's browser and is free; or docker, a server, for paid accounts",
         nargs="?",
         const="static",
         choices=["static", "docker"],
     )
     replace_card: bool = flag("replace a README.md that Glossa did not write")
     replace: bool = flag("replace other files that Glossa did not write")
-    dry_run: bool = flag(
-        "print the files, what is replaced and deleted in the repository, and the card, and push nothing"
-    )
+    dry_run: bool = flag("print the files, the changes to the repository and the card, and push nothing")
     card_to: Path | None = option("write the card, its curves and metrics here, and push nothing")
 
 
@@ -81,17 +79,17 @@ def main(argv: list[str]) -> None:
         if arguments.card_to:
             copy_card(folder, arguments.card_to)
         elif arguments.dry_run:
-            asked = {name: getattr(arguments, name) for name in ("private", "replace", "replace_card")}
-            found = preview(folder, arguments.repo_id, revision=arguments.revision, **asked)
+            options = {name: getattr(arguments, name) for name in ("private", "replace", "replace_card")}
+            found = preview(folder, arguments.repo_id, revision=arguments.revision, **options)
             print(f"\n{arguments.repo_id}\n{tree(folder)}\n{found}\n")
             if arguments.space:
-                found = preview(space, arguments.repo_id, "space", **asked)
+                found = preview(space, arguments.repo_id, "space", **options)
                 print(f"spaces/{arguments.repo_id}\n{tree(space)}\n{found}\n")
             print((folder / "README.md").read_text(encoding="utf-8"))
         else:
             names = ("private", "message", "create_pr", "replace", "replace_card")
             settings = {name: getattr(arguments, name) for name in names}
-            # A Space shows its main branch only, so a revision is for the model only.
+            # A Space shows only its main branch, so --revision is for the model alone.
             info = push(folder, arguments.repo_id, revision=arguments.revision, **settings)
             print(info.pr_url or info.commit_url)
             if arguments.space:

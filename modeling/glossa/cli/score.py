@@ -1,21 +1,21 @@
 """Score a model on held-out pairs: `glossa score MODEL`.
 
-Prints BLEU, chrF++ and TER with 95% bootstrap intervals and sacreBLEU's signatures, greedy and with beams, against
-the first reference of each source, and against all of them if any source has several. `--baseline OTHER` also
-tests whether the difference to another model could be chance, by paired bootstrap of BLEU, chrF++ and TER.
+Prints BLEU, chrF++ and TER of greedy and beam search, with 95% bootstrap intervals and sacreBLEU's signatures, against
+the first reference of each source, and against all references if a source has several. `--baseline OTHER` also tests
+the significance of the difference to another model, by paired bootstrap of BLEU, chrF++ and TER.
 
 With --rerank OTHER, a search with N beams gives N translations. The translation with the highest sum of both models'
-log-probabilities is scored. OTHER may translate in the opposite direction.
+log-probabilities is scored. OTHER may translate in the opposite direction. The translations of --baseline are not
+reranked.
 
-`--robustness` shows what the model keeps of its BLEU if the sources are written in another way, such as in upper case
-or with typing errors, with greedy search unless --num_beams has a number. The table of a run's own test pairs is kept
-in the run, and its model card shows it.
+`--robustness` measures BLEU on changed sources, such as upper case or typing errors, with greedy search unless
+--num_beams is given. The table for a run's own test pairs is saved in the run, and its model card shows it.
 
-Several models translate together: each token is chosen by the mean of their log-probabilities. `--force` does not
-translate; it prints the perplexity of the references.
+Several models translate as an ensemble: each token is chosen by the mean of their log-probabilities. `--force` prints
+the perplexity of the references instead of translating.
 
-Started by `accelerate launch` or `torchrun`, all processes share the work; the scores are the same as with one
-process. With `--ray ADDRESS`, a Ray cluster translates; the scores are the same then, too.
+The processes of `accelerate launch` or `torchrun` share the work. With `--ray ADDRESS`, a Ray cluster translates. The
+scores do not depend on the number of processes.
 """
 
 import contextlib
@@ -27,192 +27,77 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..base.errors import GlossaError
-from ..translate.engines.engine import ENGINES
-from ..translate.languages import Languages, Wanted
-from ..translate.loading import check_name, load_tokenizer
-from . import whole
-from .options import argument, flag, option, read
-from .places import ray_option
+from ..translate.languages import Languages
+from .options import read
+from .score_options import COLUMNS, ScoreOptions, check, settle_languages
 
 if TYPE_CHECKING:
     from datasets import Dataset
 
     from ..base.jobs.stage import Place
-    from ..translate.texts.recall import Recall
+    from ..translate.translator import Translator
 
 logger = logging.getLogger(__name__)
-
-COLUMNS = ("source_column", "target_column")
-RESAMPLES = 1000  # sacreBLEU's default
-TRANSLATED = ("baseline", "length_penalty", "rerank", "metrics", "comet", "n_bootstrap", "memory")
-SEARCH = ("num_beams", "engine", "ray", *TRANSLATED)  # not for --force
-OF_SCORES = (*TRANSLATED, "force")  # not for --robustness
-METRICS = ("bleu", "chrf", "ter", "rouge", "cer", "wer")
-
-
-@dataclass(frozen=True)
-class ScoreOptions:
-    """The options of `glossa score`."""
-
-    models: list[str] = argument("folder of a run, or Hub name", metavar="MODEL")
-    split: str = option("of the run (default: test)", choices=("validation", "test"), default="test")
-    data_path: list[str] | None = option("score these pairs instead (any format that training reads)")
-    source_language: str | None = option("of --data_path (default: that of the run)")
-    target_language: str | None = option(
-        "of --data_path (default: that of the run); needed for a model of several target languages"
-    )
-    source_column: str | None = option(
-        "of --data_path, by name or number (default: that of the run, if its data have one)"
-    )
-    target_column: str | None = option(
-        "of --data_path, by name or number (default: that of the run, if its data have one)"
-    )
-    bleu_tokenizer: str | None = option("sacreBLEU's (default: that of the run, or of the target language)")
-    num_beams: list[int] | None = option("beams (default: 1 and the model's own)")
-    length_penalty: list[float] | None = option(
-        "divide beam scores by the length to the power of each X in turn (default: the model's own)", metavar="X"
-    )
-    rerank: str | None = option(
-        "with beams, rank the translations with this model too (--baseline is not reranked)", metavar="OTHER"
-    )
-    batch_tokens: int = option("source tokens per batch (default: 4096)", default=4096)
-    engine: str | None = option(
-        "CTranslate2 if it can have the model, generate, or an exported model (default: auto)", choices=ENGINES
-    )
-    n_bootstrap: int | None = option(f"resamples for intervals, 0 for none (default: {RESAMPLES})", type=whole(0))
-    metrics: list[str] | None = option(
-        "bleu chrf ter (the default), rouge, cer (character error rate), wer (word error rate)",
-        choices=METRICS,
-        metavar="NAME",
-    )
-    comet: bool = flag("print COMET too, if its command comet-score is installed")
-    baseline: str | None = option("another model: test whether the difference could be chance")
-    robustness: bool = flag("show what is kept of the score if the sources are written in other ways")
-    memory: Path | None = option("a translation memory, as of `glossa translate`", metavar="FILE")
-    force: bool = flag(
-        "print the perplexity of the references instead of translating; --output has each log-probability"
-    )
-    ray: str | None = ray_option()
-    output: str | None = option("write scores and translations to this JSON file")
-
-    @property
-    def wanted(self) -> Wanted:
-        """The languages that the model is asked for."""
-        return Wanted(self.target_language, self.source_language)
 
 
 def parse(argv: list[str]) -> ScoreOptions:
     return read(ScoreOptions, "score", __doc__, argv)
 
 
-def check(arguments: ScoreOptions) -> None:
-    """Raise `GlossaError` for a model or folder that is missing, and for options that contradict each other."""
-    for name in [*arguments.models, arguments.baseline, arguments.rerank]:
-        if name is not None:
-            check_name(name)
-    if arguments.output and not Path(arguments.output).parent.is_dir():
-        raise GlossaError(f"{arguments.output}: there is no folder {Path(arguments.output).parent}. Make it first.")
-    for name in OF_SCORES if arguments.robustness else ():
-        if getattr(arguments, name) not in (None, False):
-            raise GlossaError(
-                f"--{name} is for one set of scores, but --robustness shows many. Leave one of them out."
-            )
-    for name in SEARCH if arguments.force else ():
-        if getattr(arguments, name) not in (None, False):
-            raise GlossaError(f"--{name} is for translations, but --force makes none. Leave one of them out.")
-
-
 def main(argv: list[str]) -> None:
     arguments = parse(argv)
     check(arguments)
-    resamples = RESAMPLES if arguments.n_bootstrap is None else arguments.n_bootstrap
-    arguments = replace(arguments, metrics=arguments.metrics or list(METRICS[:3]), n_bootstrap=resamples)
-
-    from ..base.metrics import bleu_tokenizer
-    from ..base.run_folder import RunFolder
     from ..train.evaluation.further_metrics import check_packages
-    from ..train.evaluation.scoring import files_of
     from ..translate.sharing import processes
 
-    first = arguments.models[0]
-    recipe = RunFolder(first).recipe
-    names = ("source_language", "target_language")
-    said = Languages.of(first)
-    own = dict(zip(names, said.pair, strict=True))
-    several = said.tagged
-    if not arguments.data_path:
-        refuse_for_held_out(arguments, {name: own[name] for name in names[: 1 if several else 2]})
-    languages: dict = {name: getattr(arguments, name) or own[name] for name in names}
-    if several:
-        chosen = load_tokenizer(first)
-        Languages.choose(chosen, first, arguments.wanted)
-        languages["target_language"] = chosen.tgt_lang  # type: ignore[attr-defined]
-    arguments = replace(arguments, **languages)
-    if arguments.data_path and None in languages.values():
-        raise GlossaError(f"The languages of {first} are unknown. Give --source_language and --target_language.")
-    choice = arguments.bleu_tokenizer or recipe.get("bleu_tokenizer", "auto")
+    arguments = settle_languages(arguments)
     check_packages(arguments.metrics)
-    tokenize = bleu_tokenizer(languages["target_language"] or "", choice)
     state = processes()
     if arguments.ray is not None and state.num_processes > 1:
         raise GlossaError("--ray shares the work itself. Start glossa score without a launcher, or leave --ray out.")
     with state.main_process_first():
-        if arguments.data_path:
-            columns = {name: getattr(arguments, name) or recipe.get(name) for name in COLUMNS}
-            pairs, files = load_files(arguments.data_path, languages | columns)
-        else:
-            pairs = RunFolder(first).load_held_out(arguments.split, languages["target_language"] if several else None)
-            files = files_of(pairs)
-    with cluster(arguments, pairs) as (arguments, place):
-        if arguments.robustness:
-            report = score_robustness(arguments, pairs, tokenize, languages["source_language"], place)
-        elif arguments.force:
-            report = force_references(arguments, pairs)
-        else:
-            report = score(arguments, pairs, tokenize, files, place)
+        data = load_data(arguments)
+    with cluster(arguments, data.pairs) as (arguments, place):
+        report = measure(arguments, data, place)
     if state.is_main_process:
-        if arguments.robustness:
-            show_robustness(report, arguments)
-        else:
-            show_forced(report) if arguments.force else show(report, arguments.comet)
+        show(report, arguments)
         if arguments.output:
             text = json.dumps(report, indent=2, ensure_ascii=False)
             Path(arguments.output).write_text(f"{text}\n", encoding="utf-8")
     state.destroy_process_group()
 
 
-@contextlib.contextmanager
-def cluster(arguments: ScoreOptions, pairs: "Dataset") -> Iterator[tuple[ScoreOptions, "Place | None"]]:
-    """The cluster of `--ray`, where processes translate, None without it; and the options, with the engine of all."""
-    if arguments.ray is None:
-        yield arguments, None
-        return
-    from ..base.jobs.cluster import on_ray
-    from ..translate.build import settle_engine
+@dataclass(frozen=True)
+class ScoreData:
+    """The pairs to score.
 
-    groups = [arguments.models, [arguments.baseline]] if arguments.baseline else [arguments.models]
-    if (arguments.engine or "auto") == "auto":  # exported, and compared once, before many processes do
-        engines = {settle_engine(names, "auto", arguments.wanted, pairs["source"][:100]) for names in groups}
-        arguments = replace(arguments, engine="auto" if engines == {"auto"} else "torch")
-    local = [Path(name) for names in groups for name in names if Path(name).exists()]
-    with on_ray(arguments.ray, None, local) as place:
-        yield arguments, place
+    Attributes:
+        pairs: Sources and references, with several references for a source as several pairs.
+        files: The file of each pair; None if they are not from several files.
+        tokenize: SacreBLEU's tokenizer for the target language.
+    """
+
+    pairs: "Dataset"
+    files: list[str] | None
+    tokenize: str
 
 
-def refuse_for_held_out(arguments: ScoreOptions, languages: dict[str, str | None]) -> None:
-    """Raise `GlossaError` for options of --data_path that contradict or do not apply to the run's held-out pairs."""
-    from ..base.languages import settled_code
+def load_data(arguments: ScoreOptions) -> ScoreData:
+    """Load the pairs of --data_path, or the held-out pairs of the run."""
+    from ..base.metrics import bleu_tokenizer
+    from ..base.run_folder import RunFolder
+    from ..train.evaluation.scoring import files_of
 
-    for name in COLUMNS:
-        if getattr(arguments, name):
-            raise GlossaError(f"--{name} is for pairs of --data_path. Give these too, or leave it out.")
-    for name, own in languages.items():
-        given = getattr(arguments, name)
-        if given and settled_code(given) != own:
-            raise GlossaError(
-                f"--{name} {given} is for pairs of --data_path; that of the held-out pairs of {arguments.models[0]} "
-                f"is {own}."
-            )
+    run = RunFolder(arguments.models[0])
+    choice = arguments.bleu_tokenizer or run.recipe.get("bleu_tokenizer", "auto")
+    tokenize = bleu_tokenizer(arguments.target_language or "", choice)
+    if not arguments.data_path:
+        pairs = run.load_held_out(arguments.split, arguments.target_language)
+        return ScoreData(pairs, files_of(pairs), tokenize)
+    settings = {name: getattr(arguments, name) or run.recipe.get(name) for name in COLUMNS}
+    settings |= {name: getattr(arguments, name) for name in ("source_language", "target_language")}
+    pairs, files = load_files(arguments.data_path, settings)
+    return ScoreData(pairs, files, tokenize)
 
 
 def load_files(paths: list[str], settings: dict) -> tuple["Dataset", list[str]]:
@@ -232,77 +117,99 @@ def load_files(paths: list[str], settings: dict) -> tuple["Dataset", list[str]]:
     return concatenate_datasets(parts), files
 
 
-def recall_of(arguments: ScoreOptions) -> "Recall | None":
-    """The translation memory of `--memory`, if there is one."""
-    if arguments.memory is None:
-        return None
-    from ..translate.texts.recall import Recall
+@contextlib.contextmanager
+def cluster(arguments: ScoreOptions, pairs: "Dataset") -> Iterator[tuple[ScoreOptions, "Place | None"]]:
+    """Start the cluster of --ray, or None. The options are returned with the engine for all processes."""
+    if arguments.ray is None:
+        yield arguments, None
+        return
+    from ..base.jobs.cluster import on_ray
+    from ..translate.build import settle_engine
 
-    own = Languages.of(arguments.models[0])
-    languages = arguments.source_language or own.source, arguments.target_language or own.target
-    return Recall.opened(arguments.memory, *languages)
+    groups = [arguments.models, [arguments.baseline]] if arguments.baseline else [arguments.models]
+    if arguments.engine == "auto":  # export and compare the models once, not in each process
+        engines = {settle_engine(names, "auto", arguments.wanted, pairs["source"][:100]) for names in groups}
+        arguments = replace(arguments, engine="auto" if engines == {"auto"} else "torch")
+    local = [Path(name) for names in groups for name in names if Path(name).exists()]
+    with on_ray(arguments.ray, None, local) as place:
+        yield arguments, place
 
 
-def score(
-    arguments: ScoreOptions,
-    pairs: "Dataset",
-    tokenize: str,
-    files: list[str] | None = None,
-    place: "Place | None" = None,
-) -> dict:
-    """The results of the models, and of the baseline with its comparison."""
+def measure(arguments: ScoreOptions, data: ScoreData, place: "Place | None") -> dict:
+    """The report that the options ask for: scores, robustness, or the perplexity of the references."""
+    report: dict = {"model": " ".join(arguments.models)}
+    if arguments.force:
+        return report | force_references(arguments, data.pairs)
+    if arguments.robustness:
+        return report | score_robustness(arguments, data, place)
+    return report | score(arguments, data, place)
+
+
+def show(report: dict, arguments: ScoreOptions) -> None:
+    """Print a report."""
+    if arguments.force:
+        show_forced(report)
+    elif arguments.robustness:
+        show_robustness(report, arguments)
+    else:
+        show_scores(report, arguments.comet)
+
+
+def score(arguments: ScoreOptions, data: ScoreData, place: "Place | None") -> dict:
+    """Score the models, and compare them with the baseline."""
     from ..base.metrics import paired_bootstrap
     from ..train.evaluation.further_metrics import choose_scores
-    from ..train.evaluation.scoring import score_translators
+
+    recall = arguments.open_memory(arguments.source_language, arguments.target_language)
+    translators = [one.with_recall(recall) for one in load_translators(arguments, arguments.models, place)]
+    results = score_all(translators, arguments, data)
+    results = choose_scores(results, arguments.metrics, data.tokenize, arguments.n_bootstrap)
+    report = {"rerank": arguments.rerank, "results": results}
+    if arguments.baseline is None:
+        return report
+    others = score_all(load_translators(replace(arguments, rerank=None), [arguments.baseline], place), arguments, data)
+    tests = {
+        name: paired_bootstrap(*common(others[name], result), tokenize=data.tokenize)
+        for name, result in results.items()
+        if name in others
+    }
+    return report | {"baseline": {"model": arguments.baseline, "results": others}, "paired_bootstrap": tests}
+
+
+def load_translators(arguments: ScoreOptions, models: list[str], place: "Place | None") -> list["Translator"]:
+    """A translator for each way to search."""
     from ..translate.build import ways_to_search
 
-    options = (arguments.wanted, arguments.num_beams, arguments.length_penalty)
-    common_options: dict = {"batch_tokens": arguments.batch_tokens, "engine": arguments.engine or "auto"}
-    common_options["place"] = place
-    translators = ways_to_search(arguments.models, *options, arguments.rerank, **common_options)
-    recall = recall_of(arguments)
-    results = score_translators(
-        [translator.with_recall(recall) for translator in translators], pairs, tokenize, arguments.n_bootstrap, files
-    )
-    report: dict = {"model": " ".join(arguments.models), "rerank": arguments.rerank}
-    report["results"] = results = choose_scores(results, arguments.metrics, tokenize, arguments.n_bootstrap)
-    if arguments.baseline:
-        baseline = ways_to_search([arguments.baseline], *options, **common_options)
-        others = score_translators(baseline, pairs, tokenize, arguments.n_bootstrap, files)
-        tests = {
-            name: paired_bootstrap(*common(others[name], result), tokenize=tokenize)
-            for name, result in results.items()
-            if name in others
-        }
-        report |= {"baseline": {"model": arguments.baseline, "results": others}, "paired_bootstrap": tests}
-    return report
+    return ways_to_search(
+        models, arguments.wanted, arguments.num_beams, arguments.length_penalty, arguments.rerank,
+        arguments.batch_tokens, arguments.engine, place,
+    )  # fmt: skip
 
 
-def score_robustness(
-    arguments: ScoreOptions, pairs: "Dataset", tokenize: str, language: str | None, place: "Place | None" = None
-) -> dict:
-    """Measure robustness with one number of beams; returns the rows of [`measure_robustness`]."""
+def score_all(translators: list["Translator"], arguments: ScoreOptions, data: ScoreData) -> dict[str, dict]:
+    from ..train.evaluation.scoring import score_translators
+
+    return score_translators(translators, data.pairs, data.tokenize, arguments.n_bootstrap, data.files)
+
+
+def score_robustness(arguments: ScoreOptions, data: ScoreData, place: "Place | None") -> dict:
+    """The rows of [`measure_robustness`], with the first number of beams, and how they were measured."""
     from ..train.evaluation.robustness import measure_robustness
     from ..train.evaluation.scoring import decoding_name
-    from ..translate.build import ways_to_search
 
     beams = (arguments.num_beams or [1])[:1]
-    (translator,) = ways_to_search(
-        arguments.models, arguments.wanted, beams,
-        batch_tokens=arguments.batch_tokens, engine=arguments.engine or "auto", place=place,
-    )  # fmt: skip
-    rows = measure_robustness(translator, pairs, tokenize, language or "en")
+    (translator,) = load_translators(replace(arguments, num_beams=beams), arguments.models, place)
+    rows = measure_robustness(translator, data.pairs, data.tokenize, arguments.source_language or "en")
     return {
-        "model": " ".join(arguments.models),
         "decoding": decoding_name(beams[0]),
         "target_language": arguments.target_language,
-        "bleu_tokenizer": tokenize,
+        "bleu_tokenizer": data.tokenize,
         "rows": rows,
     }
 
 
 def show_robustness(report: dict, arguments: ScoreOptions) -> None:
-    """Print the table, and keep it in the run if it is of its own test pairs."""
+    """Print the table. If it was measured on the test pairs of a run, save it in the run."""
     from ..base.run_folder import RunFolder
     from ..train.evaluation.robustness import robustness_cells
     from ..train.evaluation.scoring import aligned
@@ -312,28 +219,28 @@ def show_robustness(report: dict, arguments: ScoreOptions) -> None:
     run = RunFolder(arguments.models[0])
     own = len(arguments.models) == 1 and arguments.split == "test" and not arguments.data_path
     if own and run.metrics:
-        # Of a model of several target languages, the last one that was measured.
-        kept = {name: value for name, value in report.items() if name != "model"}
-        run.write_metrics(run.metrics | {"robustness": kept})
-        print(f"Kept in {run.path}; its model card shows it.")
+        # For a model with several target languages, the newest table replaces the others.
+        saved = {name: value for name, value in report.items() if name != "model"}
+        run.write_metrics(run.metrics | {"robustness": saved})
+        print(f"Saved in {run.path}. The model card shows it.")
 
 
 def common(baseline: dict, result: dict) -> tuple[list[str], list[str], list[list[str]]]:
-    """The translations of both, and the references, of the sources that neither left out as too long."""
+    """The translations of both models, and the references, for sources that are short enough for both."""
     theirs = dict(zip(baseline["sources"], baseline["translations"], strict=True))
     rows = [row for row, source in enumerate(result["sources"]) if source in theirs]
     if not rows:
-        raise GlossaError("No source is short enough for both models; there is nothing to compare.")
+        raise GlossaError("No source is short enough for both models, so there is nothing to compare.")
     if len(rows) < max(len(theirs), len(result["sources"])):
-        logger.warning("The models are compared on the %d sources that both can translate.", len(rows))
+        logger.warning("The models are compared on the %d sources that are short enough for both.", len(rows))
     sources, own, references = (
         [result[name][row] for row in rows] for name in ("sources", "translations", "references")
     )
     return [theirs[source] for source in sources], own, references
 
 
-def show(report: dict, comet: bool) -> None:
-    """Print the scores, and add COMET scores."""
+def show_scores(report: dict, comet: bool) -> None:
+    """Print the scores; `comet` adds COMET."""
     from ..train.evaluation.scoring import comparison_table, score_table
 
     print(score_table(report["results"]))
@@ -344,12 +251,12 @@ def show(report: dict, comet: bool) -> None:
 
 
 def add_comet(results: dict) -> None:
-    """Print the COMET score of each way of decoding and add it to its entry."""
+    """Print the COMET score of each search and add it to its results."""
     from ..train.evaluation.comet import COMMAND, HOW_TO_INSTALL, MODEL, comet_score, find_command
 
     command = find_command()
     if command is None:
-        print(f"\nCOMET is left out: {COMMAND} is not installed. {HOW_TO_INSTALL}")
+        print(f"\nCOMET is left out, since {COMMAND} is not installed. {HOW_TO_INSTALL}")
         return
     print(f"\nCOMET, {MODEL}, first reference:")
     for name, result in results.items():
@@ -362,7 +269,7 @@ def add_comet(results: dict) -> None:
 
 
 def force_references(arguments: ScoreOptions, pairs: "Dataset") -> dict:
-    """The log-probability of the target of each of `pairs`, and the perplexity of all."""
+    """The log-probability of each target, and the perplexity of all targets."""
     from ..translate.engines.ensemble import load_models
     from ..translate.engines.forced import force, perplexity
 
@@ -376,11 +283,10 @@ def force_references(arguments: ScoreOptions, pairs: "Dataset") -> dict:
     ]
     scores = [found for found in scores if found.tokens]
     if not rows:
-        raise GlossaError("Every pair has more tokens than the model takes; there is nothing to score.")
+        raise GlossaError("Every pair is too long for the model, so there is nothing to score. Give shorter pairs.")
     if len(rows) < len(pairs):
         logger.warning("%d of %d pairs are too long and left out.", len(pairs) - len(rows), len(pairs))
     return {
-        "model": " ".join(arguments.models),
         "log_probability": sum(found.log_probability for found in scores),
         "tokens": sum(found.tokens for found in scores),
         "perplexity": perplexity(scores),

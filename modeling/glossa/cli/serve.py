@@ -1,12 +1,12 @@
 """Serve models to clients and browsers: `glossa serve MODEL [MODEL ...]`.
 
-The server has a page for translating, LibreTranslate's HTTP interface, and the Hub's translation request. A model
-that does not say its languages is given as SOURCE-TARGET=MODEL. A direction without a model goes through another
-language if two models make that possible. A model is loaded at its first use, and again at a SIGHUP.
+The server has a web page, LibreTranslate's HTTP interface, and the Hub's translation request. Give SOURCE-TARGET=MODEL
+for a model that does not record its languages. A direction without a model uses two models and a pivot language, if
+possible. A model is loaded at its first use, and reloaded on SIGHUP.
 
-Only this machine can reach it unless --host is given. `glossa serve --new_key NAME --keys FILE` makes a key, writes
-its hash into FILE, and prints it once; with --keys every request needs a key. Ctrl-C or SIGTERM ends the server when
-all requests are answered.
+The server is available on this machine only, unless --host is given. With --keys, every request needs a key. `glossa
+serve --new_key NAME --keys FILE` creates a key, prints it once, and writes its hash into FILE. All requests use the
+translation memory of --memory. On Ctrl-C or SIGTERM, the server finishes its requests and stops.
 """
 
 import logging
@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..base.errors import GlossaError
-from ..translate.engines.engine import ENGINES
 from . import whole
 from .options import argument, flag, option, read
+from .shared_options import EngineOptions, MemoryOptions
 
 logger = logging.getLogger(__name__)
 
@@ -29,39 +29,35 @@ LOOPBACK = ("127.0.0.1", "::1", "[::1]", "localhost")
 
 
 @dataclass(frozen=True)
-class ServeOptions:
+class ServeOptions(EngineOptions, MemoryOptions):
     """The options of `glossa serve`."""
 
     models: list[str] = argument(
         "folder of a run, Hub name, or SOURCE-TARGET=MODEL", nargs="*", metavar="MODEL", default=[]
     )
-    host: str = option("address to listen on (default: 127.0.0.1, this machine)", default="127.0.0.1")
+    host: str = option("address to listen on (default: 127.0.0.1, this machine only)", default="127.0.0.1")
     port: int = option(f"default: {PORT}", type=whole(1, 65535), default=PORT)
-    engine: str = option("default: auto", choices=ENGINES, default="auto")
     max_loaded: int = option("models in memory (default: 4)", default=4)
-    keys: Path | None = option("accept requests with a key of this file only", metavar="FILE")
-    new_key: str | None = option("add a key to the file of --keys, print it, and end", metavar="NAME")
+    keys: Path | None = option("accept only requests with a key in this file", metavar="FILE")
+    new_key: str | None = option("add a key to the file of --keys, print it, and exit", metavar="NAME")
     corrections: Path | None = option("save suggested translations in this file", metavar="FILE")
-    memory: Path | None = option(
-        "a translation memory of `glossa memory`, or a TMX file or a table of pairs, for all requests", metavar="FILE"
-    )
     memories: Path | None = option(
-        "keep the suggestions of each key in a translation memory of its own in this folder", metavar="FOLDER"
+        "save the suggestions of each key in its own translation memory in this folder", metavar="FOLDER"
     )
     memory_writer: list[str] = option(
-        "let the suggestions of the key of this name enter --memory; may be repeated",
+        "save the suggestions of the key with this name in --memory; may be repeated",
         action="append",
         default=[],
         metavar="NAME",
     )
-    show_memory: bool = flag("show the sentences of --memory behind a match, not only its score")
-    batch_limit: int = option("texts of a request (default: 1000)", default=1_000)
-    char_limit: int = option("characters of a request, of all its texts (default: 20000)", default=20_000)
+    show_memory: bool = flag("show the sentences of matches in --memory, not only their scores")
+    batch_limit: int = option("maximum texts in a request (default: 1000)", default=1_000)
+    char_limit: int = option("maximum characters in a request, of all its texts (default: 20000)", default=20_000)
     req_limit: int | None = option(
-        "requests in a minute, for each key, or for each address if no keys are needed (default: any number)"
+        "maximum requests per minute, for each key, or for each address without keys (default: no limit)"
     )
     origin: list[str] = option(
-        "let pages of this address use the server from a browser, such as https://example.org; may be repeated",
+        "let pages of this origin use the server from a browser, such as https://example.org; may be repeated",
         action="append",
         default=[],
         metavar="URL",
@@ -77,13 +73,13 @@ def main(argv: list[str]) -> None:
     serving = import_serving()
     if arguments.new_key is not None:
         if arguments.keys is None:
-            raise GlossaError("--new_key needs the file of keys: give --keys FILE.")
+            raise GlossaError("--new_key needs a file of keys. Give --keys FILE.")
         print(serving.keys.add_key(arguments.keys, arguments.new_key))
         return
     if not arguments.models:
         raise GlossaError("Give the models to serve: glossa serve MODEL [MODEL ...].")
     if arguments.host not in LOOPBACK and arguments.keys is None:
-        logger.warning("Everybody who reaches %s can use this server. --keys FILE asks for a key.", arguments.host)
+        logger.warning("Anyone who can reach %s can use this server. Require a key with --keys FILE.", arguments.host)
     keys = serving.keys.Keys(arguments.keys) if arguments.keys else None
     with tempfile.TemporaryDirectory(prefix="glossa-serve-") as folder:
         models = serving.models.Models(arguments.models, arguments.max_loaded, arguments.engine)
@@ -99,17 +95,18 @@ def main(argv: list[str]) -> None:
 
 
 def memories_of(serving, arguments: ServeOptions, pairs: Iterable[tuple[str, str]], keys: Collection[str]):
-    """The translation memories of the server. Raises `GlossaError` for options that need others."""
+    """Open the translation memories. Raises `GlossaError` for options that need others."""
     if (arguments.memories or arguments.memory_writer) and arguments.keys is None:
         name = "memories" if arguments.memories else "memory_writer"
-        raise GlossaError(f"--{name} is for keys, so that everybody knows who may change a memory: give --keys FILE.")
+        raise GlossaError(f"--{name} needs keys, which decide who may change a memory. Give --keys FILE.")
     if (arguments.memory_writer or arguments.show_memory) and arguments.memory is None:
         name = "memory_writer" if arguments.memory_writer else "show_memory"
-        raise GlossaError(f"--{name} is about the memory of --memory FILE. Give it.")
+        raise GlossaError(f"--{name} needs a memory. Give --memory FILE.")
     for name in arguments.memory_writer:
         if name not in keys:
             raise GlossaError(
-                f"--memory_writer {name}: {arguments.keys} has no key of this name, but of {', '.join(keys)}."
+                f"--memory_writer is {name}, but {arguments.keys} has no key of this name. Give one of "
+                f"{', '.join(keys)}."
             )
     return serving.memories.Memories.opened(
         arguments.memory, pairs, arguments.memories, arguments.memory_writer, arguments.show_memory
@@ -117,10 +114,10 @@ def memories_of(serving, arguments: ServeOptions, pairs: Iterable[tuple[str, str
 
 
 def run(serving, service, arguments: ServeOptions) -> None:
-    """Serve until a signal ends it."""
+    """Serve until a signal stops the server."""
     import uvicorn
 
-    # uvicorn sends itself the signal again when it has ended; by default the process would leave its files behind.
+    # uvicorn raises the signal again when it ends. The default handler would leave temporary files behind.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
 
     for (source, target), step in service.models.steps.items():
@@ -132,19 +129,19 @@ def run(serving, service, arguments: ServeOptions) -> None:
         port=arguments.port,
         log_config=None,
         log_level="warning",
-        access_log=False,  # its lines would hold the texts of query strings
+        access_log=False,  # it would log the texts in query strings
         server_header=False,
         timeout_graceful_shutdown=serving.refusals.MAX_SECONDS,
     )
 
 
 def import_serving():
-    """The modules of the server. Raises `GlossaError` without the packages that it needs."""
+    """Import the modules of the server. Raises `GlossaError` if a package is missing."""
     try:
         from ..apps import server as serving
         from ..apps.server import app, corrections, keys, limits, memories, models, refusals, service  # noqa: F401
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] not in ("fastapi", "starlette", "uvicorn", "prometheus_client"):
             raise
-        raise GlossaError(f"glossa serve needs {error.name}: pip install 'glossa-mt[serve]'.") from error
+        raise GlossaError(f"glossa serve needs {error.name}. Install it: pip install 'glossa-mt[serve]'.") from error
     return serving

@@ -1,13 +1,13 @@
 """Train a translator: `glossa train RECIPE [--setting value ...]`.
 
-RECIPE is the name of a recipe in the package or a YAML file; settings on the command line override it. All GPUs of
-this machine are used, as with `accelerate launch`. `--help` shows the most common settings, `--help all` all of
-Glossa's in a line each, `--help NAME` one in full, and `--help trainer` what transformers' Trainer adds.
-`--explain` prints each value of the run with its origin, and stops; `--explain yaml` prints it as a recipe.
+RECIPE is a recipe of the package or a YAML file. Settings on the command line override it. All GPUs of this machine
+are used, as with `accelerate launch`. `--help` shows the most common settings, `--help all` each setting of Glossa in
+one line, `--help NAME` one setting in full, and `--help trainer` the settings of transformers' Trainer. `--explain`
+prints each value of the run with its origin, without training, and `--explain yaml` prints them as a recipe.
 
-`--corrections FILE` trains the model of the run in `init_from` further on corrected translations, which `glossa serve
---corrections FILE` saves, mixed with pairs that it knows. The new model is compared with the old one on its held-out
-pairs; if it is worse, the command says so and ends with status 1.
+`--corrections FILE` trains the model of the run in `init_from` further on corrected translations from `glossa serve
+--corrections FILE`, mixed with pairs of its training. Then it compares the new model with the old one on the held-out
+pairs. If the new model is worse, the command says so and ends with status 1.
 """
 
 import dataclasses
@@ -27,7 +27,7 @@ from ..train.plan import catalog
 from ..translate.loading import check_name
 from . import processes
 
-# In the order in which a newcomer needs them.
+# In the order in which new users need them.
 COMMON = (
     "data_path", "validation_path", "test_path", "source_language", "target_language", "dataset",
     "output_dir", "resume_from_checkpoint", "init_from",
@@ -35,85 +35,71 @@ COMMON = (
     "hours", "num_train_epochs", "batch_tokens", "learning_rate", "bf16", "num_beams",
 )  # fmt: skip
 
-PLANS = ("text", "yaml")  # forms of --explain
+# Options that are not settings, and their allowed values.
+OPTIONS = {"corrections": (), "explain": ("text", "yaml")}
 
 
 def main(argv: list[str]) -> None:
-    if not argv or {"-h", "--help", "help"} & set(argv):
-        settings = catalog.settings()
-        every = [name for name in settings if name not in catalog.REFUSED]
-        if "all" in argv:
-            print_help([name for name in every if not settings[name].inherited], brief=True)
-        elif "trainer" in argv:
-            print_help([name for name in every if settings[name].inherited])
-        else:
-            print_help([word for word in argv if word in settings] or COMMON)
+    if wants_help(argv):
+        show_help(argv)
         sys.exit(0)
-    argv, file = take_option(argv, "corrections")
-    argv, form = take_option(argv, "explain", PLANS)
-    given = catalog.parse(argv)
-    if file is not None:
-        return learn(argv, given, file, form)
+    given = catalog.parse(argv, OPTIONS)
+    if "corrections" in given.options:
+        learn(given)
+    elif "explain" in given.options:
+        show_plan(given)
+    else:
+        train(given)
+
+
+def train(given: catalog.Given) -> None:
+    """Train in one or several processes. Raises `GlossaError` if a setting is wrong, or a process ends early."""
     with given.placed():
         check(given)
-        if form is not None:
-            from ..train.plan.arguments import parse_settings
-            from ..train.plan.explain import explain
-
-            return print(explain(parse_settings(given), form))
         processes.start(given)
 
 
-def take_option(argv: list[str], name: str, forms: tuple[str, ...] = ()) -> tuple[list[str], str | None]:
-    """`argv` without `--name [VALUE]`, and the value, None without the option; with `forms`, the first is the default.
+def show_plan(given: catalog.Given) -> None:
+    """Print the value of each setting and its origin."""
+    from ..train.plan.arguments import parse_settings
+    from ..train.plan.explain import explain
 
-    Raises `GlossaError` for another value than those of `forms` or, without them, if there is none.
-    """
-    where = next((number for number, word in enumerate(argv) if word.partition("=")[0] == f"--{name}"), None)
-    if where is None:
-        return argv, None
-    value, rest = argv[where].partition("=")[2], argv[where + 1 :]
-    if not value and rest and (rest[0] in forms if forms else not rest[0].startswith("--")):
-        value = rest.pop(0)
-    value = value or next(iter(forms), "")
-    if not value:
-        raise GlossaError(f"--{name} names no file. Give one.")
-    if forms and value not in forms:
-        raise GlossaError(f"--{name} is {value}; it must be {' or '.join(forms)}.")
-    return argv[:where] + rest, value
+    with given.placed():
+        check(given)
+        print(explain(parse_settings(given), given.options["explain"]))
 
 
-def learn(argv: list[str], given: catalog.Given, file: str, form: str | None) -> None:
-    """Train the model of `--init_from` further on the corrections in `file`; ends with status 1 if it is worse."""
-    if form is not None:
-        raise GlossaError("--explain prints no plan of --corrections, whose recipe is written when they are read.")
+def learn(given: catalog.Given) -> None:
+    """Train the model of `init_from` further on the corrections in a file. Ends with status 1 if it becomes worse."""
+    if "explain" in given.options:
+        raise GlossaError("--explain is not for --corrections, whose recipe is written later. Leave one of them out.")
     start = given.values.get("init_from")
     if not start or given.recipe is not None:
-        raise GlossaError("--corrections is for --init_from RUN, whose recipe it uses. Give no other recipe.")
+        raise GlossaError("--corrections is for --init_from RUN and uses its recipe. Give --init_from and no recipe.")
     output_dir = given.values.get("output_dir") or f"{start.rstrip('/')}-corrected"
     if resumes(given):
         raise GlossaError(
-            f"A run that learns corrections is resumed by its recipe: glossa train {output_dir}/corrections.yaml "
+            f"To resume training on corrections, use its recipe: glossa train {output_dir}/corrections.yaml "
             f"--output_dir {output_dir} --resume_from_checkpoint true"
         )
     from ..train.corrections import compare, prepare
 
-    selection, recipe = prepare(start, file, output_dir)
+    selection, recipe = prepare(start, given.options["corrections"], output_dir)
     print(selection, flush=True)
-    main([str(recipe), *argv, "--output_dir", output_dir])
+    train(given.on_recipe(str(recipe)).with_flag("output_dir", output_dir))
     if not compare(start, output_dir, selection.rows):
-        print(f"Not accepted: the held-out pairs are translated worse. {start} stays the better model.")
+        print(f"Not accepted: the held-out pairs are translated worse. {start} remains the better model.")
         sys.exit(1)
     print(f"Accepted: the held-out pairs are not translated worse. The new model is in {output_dir}.")
 
 
 def resumes(given: catalog.Given) -> bool:
-    """Whether a run is to be continued."""
+    """Whether the settings resume a run."""
     return str(given.values.get("resume_from_checkpoint") or "no").lower() not in ("false", "no")
 
 
 def check(given: catalog.Given) -> None:
-    """Raise `GlossaError` for errors that can be found before libraries and data are loaded."""
+    """Find errors before libraries and data are loaded. Raises `GlossaError`."""
     for kind in (DataArguments, TokenizerArguments):
         names = {field.name for field in dataclasses.fields(kind)}
         settings = kind(**{name: value for name, value in given.values.items() if name in names})
@@ -137,8 +123,25 @@ def check_paths(*lists: list[str]) -> None:
         file_groups([path for path in given if not is_remote(path)])
 
 
+def wants_help(argv: list[str]) -> bool:
+    """Whether a command line asks for help, or is empty."""
+    return not argv or not {"-h", "--help", "help"}.isdisjoint(argv)
+
+
+def show_help(argv: list[str]) -> None:
+    """Print the most common settings, or those that the command line asks for."""
+    settings = catalog.settings()
+    every = [name for name in settings if name not in catalog.REFUSED]
+    if "all" in argv:
+        print_help([name for name in every if not settings[name].inherited], brief=True)
+    elif "trainer" in argv:
+        print_help([name for name in every if settings[name].inherited])
+    else:
+        print_help([word for word in argv if word in settings] or COMMON)
+
+
 def print_help(names: Iterable[str], purpose: str | None = __doc__, brief: bool = False) -> None:
-    """Print the purpose of a command, and the settings with these names by group; `brief` in a line for each."""
+    """Print the purpose of a command, and settings by group; `brief` prints one line for each."""
     print(purpose)
     print(f"Recipes: {', '.join(catalog.recipes())}")
     settings = catalog.settings()
@@ -153,7 +156,7 @@ def print_help(names: Iterable[str], purpose: str | None = __doc__, brief: bool 
                 for one in FILTERS.values():
                     _print_setting(f"{PREFIX}{one.name}", one.meaning, one.default, brief)
     if catalog.transformers_folder() is None:
-        print("\ntransformers is not installed: its Trainer's settings are missing here. Install glossa-mt with pip.")
+        print("\ntransformers is not installed, so its Trainer's settings are missing. Install glossa-mt with pip.")
 
 
 def _print_setting(name: str, meaning: str, default: Any, brief: bool) -> None:

@@ -1,33 +1,36 @@
 """Translate lines of text: `glossa translate MODEL < source.txt > target.txt`.
 
-One line in, one line out, in order; a blank line gives a blank line. A line of several sentences is translated
-sentence by sentence. With --num_return_sequences N every line gives N lines, best first; with --scores each begins
-with its log-probability and a tab. Several models translate together: each token is chosen by the mean of their
-log-probabilities.
+Each line is translated to one line, in order, and a blank line to a blank line. A line of several sentences is
+translated sentence by sentence. With --num_return_sequences N, every line gives N lines, best first. With --scores,
+each begins with its log-probability and a tab. Several models translate as an ensemble: each token is chosen by the
+mean of their log-probabilities.
 
-If CTranslate2 is installed and can have the model, it translates: the model is exported once, into the cache of
-Hugging Face. --engine torch translates with transformers' `generate`; --engine ctranslate2 takes a folder that
-`glossa export --to ctranslate2` wrote as MODEL.
+For a model of several target languages, a line may begin with the tag of another language than --target_language, such
+as <2fr>.
 
-With --alignments each translation is followed by a tab and the links of its words in Pharaoh format: `0-0 1-2` links
-the first words of both, and the second word of the source to the third of the translation. Words are what stands
-between white space.
+If CTranslate2 is installed and supports the model, it translates. The model is exported once, into the cache of
+Hugging Face. --engine torch translates with transformers' `generate`. For --engine ctranslate2, MODEL is a folder from
+`glossa export --to ctranslate2`.
 
-With --confidence each translation begins with the probability that it needs no correction, as the model has learned it
-from its validation pairs, and a tab; --min_confidence X lists the lines below X as uncertain. --report then has the
-probability of each word, too.
+With --alignments, each translation is followed by a tab and the links of its words in Pharaoh format: `0-0 1-2` links
+the first words of both, and the second word of the source to the third word of the translation. Words are separated by
+white space.
+
+With --confidence, each translation begins with the probability that it needs no correction, as the model has learned
+on its validation pairs, and a tab. --min_confidence X reports lines below X as uncertain. --report then also has the
+probability of each word.
 
 --rerank OTHER sorts the translations of each sentence (give --num_return_sequences, such as 10) by the sum of the
 log-probabilities of MODEL and OTHER, and prints the best one. OTHER may be a model of the opposite direction.
 
 --workers N translates a large file (--input, --output) with N processes, and --ray ADDRESS on a Ray cluster. Finished
-parts are in OUTPUT.parts until all are done: an interrupted job continues with the same command, and its output does
-not depend on where it ran.
+parts stay in OUTPUT.parts until all are done. An interrupted job continues with the same command. The output does not
+depend on the number of processes and machines.
 
-A line that cannot be translated (not UTF-8, or too long) gives a blank line, and the exit status is 1 at the end.
+A line that cannot be translated (not UTF-8, or too long) gives a blank line, and the command ends with status 1.
 Implausible translations are counted: empty, copied, repetitive, much too short or too long, or with other numbers,
-addresses or placeholders such as {name} than the source. --report writes all these lines, worst first; then improbable
-translations count too. Lines without words, such as 42, and list marks are copied.
+addresses or placeholders such as {name} than the source. --report writes all these lines, worst first, and also
+improbable translations. Lines without words, such as 42, and list markers are copied.
 """
 
 import contextlib
@@ -63,10 +66,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# For processes that translate with CTranslate2; the first keeps `glossa` from importing torch.
+# Modules for processes that translate with CTranslate2. The first keeps `glossa` from importing torch.
 WITHOUT_TORCH = ("glossa_command", "glossa.translate.engines.ctranslate2")
-CHUNK = 4096  # lines that are read and translated together, unless they are typed
-UNDECODABLE = "surrogateescape"  # bytes that are not UTF-8 come out as they came in
+CHUNK = 4096  # lines that are translated together, unless they are typed
+UNDECODABLE = "surrogateescape"  # keeps bytes that are not UTF-8
 
 
 def parse(argv: list[str]) -> TranslateOptions:
@@ -87,11 +90,11 @@ def main(argv: list[str]) -> None:
         )
     if (arguments.confidence or arguments.min_confidence) and (len(arguments.models) > 1 or arguments.rerank):
         raise GlossaError(
-            "A confidence is what one model has learned about its own translations. Leave out --confidence and "
-            "--min_confidence, or give one model without --rerank."
+            "--confidence and --min_confidence are for one model, which has learned them for its own translations. "
+            "Leave them out, or give one model without --rerank."
         )
     if arguments.report_all and not arguments.report:
-        raise GlossaError("--report_all needs a file for the lines and their scores: give --report too.")
+        raise GlossaError("--report_all needs a file for the report. Give --report FILE.")
     if is_document(arguments):
         translate_documents(arguments)
         return
@@ -105,7 +108,7 @@ def main(argv: list[str]) -> None:
 
 
 def check_files(arguments: TranslateOptions) -> None:
-    """Raise `GlossaError` if a file that is written is also read, or written twice."""
+    """Raise `GlossaError` if an output file is also an input file or another output file."""
     given = [(name, Path(path)) for name in ("input", "output", "report") if (path := getattr(arguments, name))]
     for (first, path), (second, other) in combinations(given, 2):
         same = path.samefile(other) if path.exists() and other.exists() else path.resolve() == other.resolve()
@@ -118,12 +121,12 @@ def is_document(arguments: TranslateOptions) -> bool:
     if arguments.input:
         return Path(arguments.input).is_dir() or format_of(arguments.input, arguments.format) is not None
     if arguments.format not in (None, "lines"):
-        raise GlossaError("--format is for documents, which need files: give --input and --output.")
+        raise GlossaError("--format is for documents, which must be files. Give --input and --output.")
     return False
 
 
 def translate_documents(arguments: TranslateOptions) -> None:
-    """Translate a document, or those in a folder."""
+    """Translate a document, or a folder of documents."""
     from .documents import run
 
     with open_report(arguments.report) if arguments.report else contextlib.nullcontext() as report:
@@ -131,7 +134,7 @@ def translate_documents(arguments: TranslateOptions) -> None:
 
 
 def check_start(arguments: TranslateOptions) -> None:
-    """Raise `GlossaError` for an input that is UTF-16 or a document; standard input with a document is a warning."""
+    """Raise `GlossaError` for input in UTF-16 or a document. A document in standard input gives a warning."""
     if arguments.input:
         with open_file(arguments.input, "rb") as file:
             check_input(
@@ -148,12 +151,12 @@ def check_start(arguments: TranslateOptions) -> None:
 
 @contextlib.contextmanager
 def ended_by_interrupt(target: TextIO) -> Iterator[None]:
-    """Ctrl-C writes what is translated and ends the process: an exception could reach it inside the model."""
+    """On Ctrl-C, flush `target` and end the process: an exception could be raised inside the model."""
 
     def end(number: int, frame: object) -> None:
-        with contextlib.suppress(RuntimeError, OSError):  # it may have come while `target` was being written
+        with contextlib.suppress(RuntimeError, OSError):  # `target` may be in use
             target.flush()
-        os.write(2, f"{INTERRUPTED}\n".encode())  # not through a stream that may be in use
+        os.write(2, f"{INTERRUPTED}\n".encode())  # `sys.stderr` may be in use
         os._exit(130)
 
     if threading.current_thread() is not threading.main_thread():
@@ -167,7 +170,7 @@ def ended_by_interrupt(target: TextIO) -> Iterator[None]:
 
 
 def translate_lines(arguments: TranslateOptions) -> None:
-    """Translate in this process, in the order of the lines, until the input ends."""
+    """Translate line by line in this process."""
     with contextlib.ExitStack() as files:
         source = files.enter_context(open_file(arguments.input, "rb")) if arguments.input else sys.stdin.buffer
         target = files.enter_context(open_file(arguments.output, "w")) if arguments.output else sys.stdout
@@ -179,9 +182,9 @@ def translate_lines(arguments: TranslateOptions) -> None:
 
         files.enter_context(ended_by_interrupt(target))
         translator = build(arguments)
-        # At a terminal every line is answered at once; otherwise many lines make full batches.
+        # Typed lines are translated at once. Otherwise, many lines fill the batches.
         typed = sys.stdin.isatty() and not arguments.input
-        # On a terminal that shows neither lines nor translations, a bar shows how far it is.
+        # A progress bar is shown if the terminal shows neither lines nor translations.
         shown = sys.stderr.isatty() and not typed and not target.isatty()
         chunk = 1 if typed else CHUNK
         stream = translator.stream(read_lines(source), chunk, prefix=arguments.prefix)
@@ -203,8 +206,8 @@ def translate_file(arguments: TranslateOptions) -> None:
     from .documents import glossary_of, recall_of, settings_of
 
     if not arguments.input or not arguments.output:
-        raise GlossaError(f"{'--ray' if arguments.ray else '--workers'} needs files: give --input and --output.")
-    glossary_of(arguments), recall_of(arguments)  # what is wrong with them is said before the processes start
+        raise GlossaError(f"{'--ray' if arguments.ray else '--workers'} needs files. Give --input and --output.")
+    glossary_of(arguments), recall_of(arguments)  # errors in them appear before processes start
     with open_file(arguments.input, "rb") as file:
         lines = read_lines(islice(file, COMPARED))
         engine = engine_for(arguments.engine, [arguments.length_penalty])
@@ -266,7 +269,7 @@ def build(arguments: TranslateOptions) -> "Translator":
 
 
 def shard_translator(arguments: TranslateOptions) -> "Translate":
-    """The function that translates a shard, for one process of a [`ShardJob`]."""
+    """The function with which a process of a [`ShardJob`] translates a shard."""
     from ..translate.corpora.shards import Done
 
     translator = build(arguments)

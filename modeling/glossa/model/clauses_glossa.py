@@ -6,10 +6,10 @@ from bisect import bisect_left
 from collections.abc import Callable
 
 # Marks between clauses. In scripts with spaces, white space follows them; elsewhere any character but a digit may.
-_CLAUSE = re.compile(r"[,;:·՝׃፣፤၊،؛–—…][)\]'\"”’»]*+\s++|[、，；：､﹐﹑﹔﹕፣፤၊،؛](?![\d」』”’）】》])\s*+")
-_SPACE = re.compile(r"\s++")
-_JOINERS = "\u200c\u200d\u2060\ufe0e\ufe0f"
-_THAI_LEADING, _THAI_FOLLOWING = "เแโใไເແໂໃໄ", "ะาำๅๆຯະາຳໆ"
+CLAUSE_END = re.compile(r"[,;:·՝׃፣፤၊،؛–—…][)\]'\"”’»]*+\s++|[、，；：､﹐﹑﹔﹕፣፤၊،؛](?![\d」』”’）】》])\s*+")
+SPACES = re.compile(r"\s++")
+JOINERS = "\u200c\u200d\u2060\ufe0e\ufe0f"
+THAI_LEADING, THAI_FOLLOWING = "เแโใไເແໂໃໄ", "ะาำๅๆຯະາຳໆ"
 
 
 def cut_text(text: str, fits: Callable[[str], bool]) -> list[str]:
@@ -32,8 +32,8 @@ def cut_text(text: str, fits: Callable[[str], bool]) -> list[str]:
 def _cut(text: str, count: int) -> list[str]:
     """`text` in at most `count` pieces."""
     body = len(text.rstrip())
-    clauses = [place.end() for place in _CLAUSE.finditer(text, 0, body) if place.end() < body]
-    spaces = [place.end() for place in _SPACE.finditer(text, 0, body) if not _in_number(text, place.end())]
+    clauses = [place.end() for place in CLAUSE_END.finditer(text, 0, body) if place.end() < body]
+    spaces = [place.end() for place in SPACES.finditer(text, 0, body) if not _in_number(text, place.end())]
     share, cuts = len(text) / count, [0]
     for number in range(1, count):
         even = round(share * number)
@@ -62,9 +62,9 @@ def _between(text: str, wanted: int) -> int:
 def _in_character(text: str, place: int) -> bool:
     """Whether a cut at `place` would divide what readers see as one character."""
     left, right = text[place - 1], text[place]
-    if unicodedata.category(right)[0] == "M" or right in _JOINERS or left in "\u200d\u2060":
+    if unicodedata.category(right)[0] == "M" or right in JOINERS or left in "\u200d\u2060":
         return True
-    if right in _THAI_FOLLOWING or left in _THAI_LEADING or "\U0001f3fb" <= right <= "\U0001f3ff":
+    if right in THAI_FOLLOWING or left in THAI_LEADING or "\U0001f3fb" <= right <= "\U0001f3ff":
         return True
     if unicodedata.combining(left) == 9:  # a virama joins the letters next to it
         return True

@@ -10,21 +10,19 @@ from .profile_glossa import TextProfile
 from .sentences_glossa import clean_text, split_text
 from .spans_glossa import ADDRESS, ITEM, MARK, MEMORY, PLACEHOLDER, SENTINELS, Hidden, Span
 
-_LEADING = re.compile(rf"{EMOJI}\s*")
-_TRAILING = re.compile(rf"\s*{EMOJI}$")
-_NUMBER = re.compile(rf"\d+(?:[.,:]\d+)*|{MARK}")
+LEADING_EMOJI = re.compile(rf"{EMOJI}\s*")
+TRAILING_EMOJI = re.compile(rf"\s*{EMOJI}$")
+NUMBER_OR_MARK = re.compile(rf"\d+(?:[.,:]\d+)*|{MARK}")
 # A sentinel, or a digit or letter of Latin, Greek or Cyrillic. In other scripts, as in Korean, endings may follow it.
-_WORD = f"[0-9A-Za-z\u00c0-\u024f\u0370-\u052f\u1e00-\u1fff{SENTINELS}]"
+WORD_CHARACTERS = f"[0-9A-Za-z\u00c0-\u024f\u0370-\u052f\u1e00-\u1fff{SENTINELS}]"
 _SPACES = " \u00a0\u202f"  # which a translation has at its end only by mistake
 # Characters that change nothing in what a text says, and that models have hardly seen: soft hyphens, marks of
 # direction, places for a line break, and what only Glossa writes; and no-break or narrow spaces next to a letter,
 # where other texts have a space.
-_INVISIBLE = re.compile(f"[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff{MEMORY}]+")
-_GLUE = re.compile(r"(?<=[^\W\d_])[\u00a0\u202f\u2000-\u200a]+(?=\w)|(?<=\w)[\u00a0\u202f\u2000-\u200a]+(?=[^\W\d_])")
-_END = re.compile(r"[\s\u00a0\u202f]*[.!?…。！？।]*$")
-_CLAUSE_MARKS = dict(
-    zip(",;:，；：、،؛", "，；：,;:,,;", strict=True)
-)  # and what they are in the other kind of script
+INVISIBLE = re.compile(f"[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff{MEMORY}]+")
+GLUE = re.compile(r"(?<=[^\W\d_])[\u00a0\u202f\u2000-\u200a]+(?=\w)|(?<=\w)[\u00a0\u202f\u2000-\u200a]+(?=[^\W\d_])")
+FINAL_MARKS = re.compile(r"[\s\u00a0\u202f]*[.!?…。！？।]*$")
+CLAUSE_MARKS = dict(zip(",;:，；：、،؛", "，；：,;:,,;", strict=True))  # and what they are in the other kind of script
 
 
 class Segment(NamedTuple):
@@ -131,13 +129,13 @@ def _without_marks(text: str, spans: Sequence[Span], space: str) -> list[Segment
         return Segment(text[first:last], space, copied, spans=own)
 
     parts: list[Segment] = []
-    for pattern in (LIST_MARK, _LEADING):
+    for pattern in (LIST_MARK, LEADING_EMOJI):
         mark = pattern.match(text, start)
         if mark is not None and re.split(r"\W", text[mark.end() :], maxsplit=1)[0] not in MONTHS:
             body = mark[0].rstrip()
             parts.append(part(start, start + len(body), mark[0][len(body) :], True))
             start = mark.end()
-    mark = _TRAILING.search(text, max(start, end - 40))
+    mark = TRAILING_EMOJI.search(text, max(start, end - 40))
     if mark is not None:
         end = mark.start()
     if start == end and mark is None:
@@ -182,7 +180,7 @@ def model_text(segment: Segment, cut: bool = False) -> str:
     """The text of a segment that the model reads; `cut` means that the sentence goes on in the next segment."""
     text = _masked(segment)
     if not text.isascii():
-        text = _INVISIBLE.sub("", _GLUE.sub(" ", text))
+        text = INVISIBLE.sub("", GLUE.sub(" ", text))
     text = (_closed(text) if cut else text) + segment.stop
     return text.lower() if segment.capitals else text
 
@@ -198,7 +196,7 @@ def _masked(segment: Segment) -> str:
 
 def mask_numbers(text: str) -> tuple[str, tuple[str, ...]]:
     """`text` with `MARK` for each number, and what [`put_back`] puts there."""
-    return _NUMBER.sub(MARK, text), tuple(_NUMBER.findall(text))
+    return NUMBER_OR_MARK.sub(MARK, text), tuple(NUMBER_OR_MARK.findall(text))
 
 
 def put_back(text: str, items: tuple[str, ...]) -> str:
@@ -216,7 +214,7 @@ def _ended_by(whole: str, rest: Sequence[str]) -> str:
     """`whole` with `rest` before its last mark."""
     if not rest:
         return whole
-    end = len(whole) - len(_END.search(whole)[0])  # type: ignore[index]
+    end = len(whole) - len(FINAL_MARKS.search(whole)[0])  # type: ignore[index]
     return f"{whole[:end]} {' '.join(rest)}{whole[end:]}".lstrip()
 
 
@@ -243,8 +241,8 @@ def _apart(text: str, source: str) -> str:
     """
     for sentinel in filter(source.__contains__, SENTINELS):
         for pattern, spaced in (
-            (f"(?<={_WORD}){sentinel}", f" {sentinel}"),
-            (f"{sentinel}(?={_WORD})", f"{sentinel} "),
+            (f"(?<={WORD_CHARACTERS}){sentinel}", f" {sentinel}"),
+            (f"{sentinel}(?={WORD_CHARACTERS})", f"{sentinel} "),
         ):
             text = text if re.search(pattern, source) else re.sub(pattern, spaced, text)
     return text
@@ -258,7 +256,7 @@ def has_more(segments: Sequence[Segment], index: int) -> bool:
 
 def _closed(text: str) -> str:
     """`text` with a period instead of the mark of a clause at its end, in scripts whose period is known."""
-    if text[-1:] not in _CLAUSE_MARKS:
+    if text[-1:] not in CLAUSE_MARKS:
         return text
     if NO_SPACES.match(text[-1]):
         return f"{text[:-1]}。"
@@ -308,12 +306,12 @@ def spaced_parts(segments: Sequence[Segment], texts: Sequence[str]) -> list[tupl
 def _continued(source: str, text: str) -> str:
     """`text`, the translation of `source`, without its period if `source` is cut from a longer sentence."""
     last = source[-1:]
-    if not (last.isalnum() or last in _CLAUSE_MARKS) or text[-1:] not in (".", "。") or text[-2:-1] in ("", "."):
+    if not (last.isalnum() or last in CLAUSE_MARKS) or text[-1:] not in (".", "。") or text[-2:-1] in ("", "."):
         return text
     wide = bool(NO_SPACES.match(text[-1]))
     if last.isalnum():
         return text[:-1]
-    return text[:-1] + (last if wide == bool(NO_SPACES.match(last)) else _CLAUSE_MARKS[last])
+    return text[:-1] + (last if wide == bool(NO_SPACES.match(last)) else CLAUSE_MARKS[last])
 
 
 __all__ = [

@@ -19,9 +19,9 @@ from .abbreviations_glossa import (
 from .clauses_glossa import cut_text
 from .facts_glossa import EMOJI_CHARACTERS
 
-_WHITE_SPACE = re.compile(r"[ \t\n\r\f\v]+")
+WHITE_SPACE = re.compile(r"[ \t\n\r\f\v]+")
 # White space, control characters, soft hyphens and characters without a width: alone they are no text.
-_INVISIBLE = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f]+")
+INVISIBLE = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f]+")
 _CLOSERS = r")\]}'\"“”’»›）］｝】》〉」』"
 _OPENERS = r"(\[{'\"“‘„‚«‹¿¡（［｛【《〈「『*_#•–—\-"
 _SIGNS = r"\u2014-\u2600"  # punctuation, signs of currencies, arrows, shapes
@@ -29,23 +29,23 @@ _SIGNS = r"\u2014-\u2600"  # punctuation, signs of currencies, arrows, shapes
 # a script without capital letters. Closing quotes belong to it. A quoted question or exclamation does not end a
 # Chinese or Japanese sentence. A Greek question mark is a semicolon, an Armenian full stop often a colon. Possessive
 # quantifiers and the lookbehind keep the time linear in the text's length.
-_END = re.compile(
+SENTENCE_END = re.compile(
     rf"""(?:(?<![.!?…‼⁇⁈⁉])(?P<mark>[.!?…‼⁇⁈⁉‽]++)|(?<=[\u0370-\u03ff\u1f00-\u1fff]);|(?<=[\u0561-\u0587]):)"""
     rf"""(?P<close>[{_CLOSERS}]*+(?:\s*+[»])?(?:\[\d{{1,3}}\])*+)(?=\s++[{_OPENERS}{_SIGNS}{EMOJI_CHARACTERS}]*+\s*+[^\W_])"""
     r"""|[\n\u2028\u2029]"""
     rf"""|(?:(?!(?<=\d)．\d|។ល។)[{END_MARKS}]|፡፡|[།-༑]++(?=\s|$))(?:[{END_MARKS}]|[།-༑])*+"""
     rf"""(?:(?<![！？])[{_CLOSERS}]*+(?!と)|(?![」』”])|[」』”]++(?=[\s「『“]))"""
 )
-_NEXT = re.compile(
+NEXT_WORD = re.compile(
     rf"\s*+[{_OPENERS}]*+\s*+(?P<word>[^\W_](?:[^\W_]|(?<=\w)[-’'](?=[^\W\d_])){{0,40}})(?P<period>\.?)"
 )
-_ELISION = re.compile(r"(?:[cjmnst]|qu)['’]", re.I)  # French words that begin a sentence
-_ROMAN = re.compile(r"X{0,3}(?:IX|IV|V?I{0,3})")
-_ADDRESS = re.compile(r"://|^www\.|@|\.(?:com|org|net|edu|gov|info|html?|py|js|txt|pdf)$", re.I)
-_OPENING = f"{_OPENERS}/".replace("\\", "")
-_LOOK_BACK = 60  # characters before an end mark that are looked at
+ELISION = re.compile(r"(?:[cjmnst]|qu)['’]", re.I)  # French words that begin a sentence
+ROMAN_NUMERAL = re.compile(r"X{0,3}(?:IX|IV|V?I{0,3})")
+WEB_ADDRESS = re.compile(r"://|^www\.|@|\.(?:com|org|net|edu|gov|info|html?|py|js|txt|pdf)$", re.I)
+OPENING_MARKS = f"{_OPENERS}/".replace("\\", "")
+LOOK_BACK = 60  # characters before an end mark that are looked at
 # Scripts whose letters are syllables or words, so that one letter is no abbreviation.
-_WHOLE_WORDS = ("CJK", "HANGUL", "HIRAGANA", "KATAKANA", "ETHIOPIC", "YI", "CUNEIFORM")  # the last one for `Hidden`
+WHOLE_WORDS = ("CJK", "HANGUL", "HIRAGANA", "KATAKANA", "ETHIOPIC", "YI", "CUNEIFORM")  # the last one for `Hidden`
 
 
 def clean_text(text: str) -> str:
@@ -58,7 +58,7 @@ def clean_text(text: str) -> str:
     if text.isascii() and text.isprintable() and "  " not in text:  # most texts, and spaces are their only white space
         return text.strip()
     text = unicodedata.normalize("NFC", text.replace("\ufeff", ""))
-    return "" if _INVISIBLE.fullmatch(text) else _WHITE_SPACE.sub(" ", text).strip()
+    return "" if INVISIBLE.fullmatch(text) else WHITE_SPACE.sub(" ", text).strip()
 
 
 def split_text(
@@ -72,7 +72,7 @@ def split_text(
         abbreviations: Words without their period, such as a model has learned; they add to the known ones.
     """
     pieces, start = [], 0
-    for end in _END.finditer(text):
+    for end in SENTENCE_END.finditer(text):
         if _ends(text, start, end, abbreviations):
             pieces.append(text[start : end.end()])
             start = end.end()
@@ -94,8 +94,8 @@ def split_text(
 
 
 def _ends(text: str, start: int, end: re.Match, abbreviations: Set[str]) -> bool:
-    """Whether the sentence from `start` on ends at `end`, a match of `_END`."""
-    following = _NEXT.match(text, end.end()) if end["close"] is not None else None
+    """Whether the sentence from `start` on ends at `end`, a match of `SENTENCE_END`."""
+    following = NEXT_WORD.match(text, end.end()) if end["close"] is not None else None
     if following is None:  # a newline, or a mark after which any text is a new sentence
         return True
     word = following["word"]
@@ -103,14 +103,14 @@ def _ends(text: str, start: int, end: re.Match, abbreviations: Set[str]) -> bool
         return False
     if end["mark"] not in (".", "!") or (end["close"] and end["mark"] == "."):
         return True
-    first = max(start, end.start() - _LOOK_BACK)
+    first = max(start, end.start() - LOOK_BACK)
     before = text[first : end.start()].split()
     if not before or text[end.start() - 1].isspace():
         return True
-    token = before[-1].lstrip(_OPENING)
+    token = before[-1].lstrip(OPENING_MARKS)
     previous = before[-2] if len(before) > 1 else ""
     alone = (len(before) == 1 and first == start) or previous.endswith((":", ";"))
-    starts = word.casefold() in STARTERS or bool(_ELISION.match(word))
+    starts = word.casefold() in STARTERS or bool(ELISION.match(word))
     starts = starts and not (len(word) == 1 and following["period"])  # an initial
     if end["mark"] == "!":
         name = token == before[-1] and token[:1].isupper() and token.casefold() in INTERJECTIONS
@@ -127,14 +127,14 @@ def _is_end(
         token: The word before the period.
         previous: The word before it, or "".
         alone: Whether no word of the sentence precedes `token`.
-        following: The next word, a match of `_NEXT`, which is not in lower case.
+        following: The next word, a match of `NEXT_WORD`, which is not in lower case.
         starts: Whether it is a word that often begins a sentence.
         abbreviations: Abbreviations that a model has learned.
     """
     word = following["word"]
     if token.isdigit():
         return _number_ends(token, previous, alone, following, starts)
-    if _ADDRESS.search(token):
+    if WEB_ADDRESS.search(token):
         return True
     token = re.split("['’]", token)[-1]
     letters = [base for base in unicodedata.normalize("NFD", token) if base.isalpha()]
@@ -142,13 +142,13 @@ def _is_end(
         return True
     if len(letters) == 1 and unicodedata.category(token[0])[0] == "L":
         return _letter_ends(letters[0], token, previous, alone, following, starts)
-    if _ROMAN.fullmatch(token):
+    if ROMAN_NUMERAL.fullmatch(token):
         return not alone and (starts or previous.casefold() in LETTERS)
     if _is_known(token, TITLES):
         return False
     if len(previous) == 2 and previous.endswith(".") and len(token) < 4:  # z. Hd.
         return starts
-    single = word[0].isdigit() or (len(word) == 1 and not starts) or (len(word) > 1 and _ROMAN.fullmatch(word))
+    single = word[0].isdigit() or (len(word) == 1 and not starts) or (len(word) > 1 and ROMAN_NUMERAL.fullmatch(word))
     if single and (_is_known(token, NUMBERS) or token.endswith("str")):  # German streets: Goethestr. 12
         return False
     if previous[-1:].isdigit() and _lacks_vowels(token):  # a unit
@@ -167,7 +167,7 @@ def _number_ends(token: str, previous: str, alone: bool, following: re.Match, st
         return False
     if word[0].isdigit():  # a date: 3. 10. 1990
         return not (following["period"] or previous.rstrip(".").isdigit())
-    return starts or previous.lstrip(_OPENING).casefold() not in DETERMINERS
+    return starts or previous.lstrip(OPENING_MARKS).casefold() not in DETERMINERS
 
 
 def _letter_ends(letter: str, token: str, previous: str, alone: bool, following: re.Match, starts: bool) -> bool:
@@ -176,10 +176,10 @@ def _letter_ends(letter: str, token: str, previous: str, alone: bool, following:
     if previous[-1:].isdigit():  # a unit
         return not alone
     if not letter.isupper() and not _is_lower(letter):
-        return unicodedata.name(letter, "").startswith(_WHOLE_WORDS)
+        return unicodedata.name(letter, "").startswith(WHOLE_WORDS)
     if alone:
         return False
-    inner = previous.lstrip(_OPENING)
+    inner = previous.lstrip(OPENING_MARKS)
     if inner.endswith(".") and len(inner) == 2:  # z. B.
         return starts
     if word[0].isdigit():

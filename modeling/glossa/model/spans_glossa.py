@@ -66,7 +66,7 @@ KINDS = {
     "emoji": EMOJI,
     "sentinel": f"[{SENTINELS}{MEMORY}]",  # which no text has of its own
 }
-_SPAN = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in KINDS.items()))
+ANY_SPAN = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in KINDS.items()))
 
 
 class Span(NamedTuple):
@@ -78,7 +78,7 @@ class Span(NamedTuple):
 
 def find_spans(text: str) -> list[Span]:
     """The spans of a text, from left to right."""
-    return [Span(*found.span()) for found in _SPAN.finditer(text) if found[0].strip()]
+    return [Span(*found.span()) for found in ANY_SPAN.finditer(text) if found[0].strip()]
 
 
 class Hidden:

@@ -23,7 +23,7 @@ FEWEST = 100  # translations that a limit is learned from
 DIFFERENCES = ("different in numbers", "different in addresses", "different in placeholders")
 KINDS = ("empty", "copied", "repetitive", "too short", "too long", "improbable", *DIFFERENCES)
 
-_REPEATED = re.compile(rf"(.{{2,40}}?)\1{{{REPETITIONS - 1}}}")
+REPEATED = re.compile(rf"(.{{2,40}}?)\1{{{REPETITIONS - 1}}}")
 
 
 def find_problem(
@@ -76,7 +76,7 @@ def improbable_score(token_scores: Sequence[float]) -> float | None:
 
 def _repeats(text: str) -> bool:
     # A row of dots or digits is no repetition of words.
-    return any(TextFacts(found[1]).has_letters for found in _REPEATED.finditer(text))
+    return any(TextFacts(found[1]).has_letters for found in REPEATED.finditer(text))
 
 
 def rates(problems: Iterable[str], total: int) -> dict[str, float]:
@@ -87,7 +87,7 @@ def rates(problems: Iterable[str], total: int) -> dict[str, float]:
 
 # Digits with marks between thousands, which differ by language; India has them also between hundreds. Decimals are
 # numbers of their own, as in dates.
-_NUMBER = re.compile(r"\d{1,2}(?:,\d{2})+,\d{3}(?!\d)|\d{1,3}(?:[.,٬'’\u00a0\u202f ]\d{3}(?!\d))+|\d+")
+QUANTITY = re.compile(r"\d{1,2}(?:,\d{2})+,\d{3}(?!\d)|\d{1,3}(?:[.,٬'’\u00a0\u202f ]\d{3}(?!\d))+|\d+")
 SPELLED = 20  # numbers up to this one are often written as words in one of the languages
 HOURS = 12  # 5 p.m. is 17 h elsewhere
 INVENTED = 100  # numbers of the translation alone from this one on; smaller ones may be words in the source
@@ -111,4 +111,4 @@ def find_difference(source: str, translation: str) -> str:
 def _numbers(text: str) -> tuple[Counter[int], set[int]]:
     """The numbers in `text`, each as an integer made of its digits, and those that Chinese characters may be."""
     text, possible = take_han_numbers(text)
-    return Counter(int(re.sub(r"\D", "", found)[:300]) for found in _NUMBER.findall(text)), possible
+    return Counter(int(re.sub(r"\D", "", found)[:300]) for found in QUANTITY.findall(text)), possible

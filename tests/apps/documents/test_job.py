@@ -175,14 +175,14 @@ class TestCommand:
         (tmp_path / "a.md").write_text("Hi\n")
         given = ["some/model", "--input", str(tmp_path / "a.md")]
         for options, message in (
-            ([], "is a document, which is written whole: give --output"),
+            ([], "is a document. Give --output for its translation"),
             (["--output", "b.md", "--scores"], "--scores is for lines of text. Give --report"),
             (["--output", "b.md", "--workers", "2"], "--workers is for lines of text"),
             (["--output", "b.md", "--num_return_sequences", "2", "--num_beams", "2"], "--num_return_sequences is for"),
         ):
             with pytest.raises(GlossaError, match=message):
                 main([*given, *options])
-        with pytest.raises(GlossaError, match="--format is for documents, which need files"):
+        with pytest.raises(GlossaError, match="--format is for documents, which must be files"):
             main(["some/model", "--format", "html"])
 
     def test_a_document(self, tiny_run, tmp_path, capsys):

@@ -173,9 +173,9 @@ def test_settings_for_a_page(url):
         ("suggest", {"q": "The cat.", "s": "x" * 500, "source": "en", "target": "fr"}, 400, "much shorter or longer"),
         ("", {"inputs": "a", "parameters": {"num_beams": 99}}, 400, "num_beams must be an integer from 1 to 16"),
         ("explain", {"q": "a", "source": "en", "target": "fr", "prefix": [-1]}, 400, "prefix must be a list"),
-        ("explain", {"q": "a", "source": "en", "target": "fr", "prefix": [10**6]}, 400, "no token of the model"),
+        ("explain", {"q": "a", "source": "en", "target": "fr", "prefix": [10**6]}, 400, "prefix has an unknown token"),
         ("explain", {"q": "a " * 100, "source": "en", "target": "fr"}, 400, "up to 60 are explained"),
-        ("explain", {"q": "a", "source": "en", "target": "de"}, 400, "no way through another language"),
+        ("explain", {"q": "a", "source": "en", "target": "de"}, 400, "no pivot language is used"),
         ("nothing", {}, 404, "Not Found"),
     ],
 )  # fmt: skip

@@ -11,7 +11,7 @@ import pytest
 import requests
 from running_server import ask, send
 
-from glossa.apps.server.models import PLAIN
+from glossa.apps.server.models import DEFAULT_OPTIONS
 
 
 def test_a_document_is_translated_and_fetched(url, expected):
@@ -88,7 +88,7 @@ def test_what_is_no_file(url):
 
 
 def test_the_newest_documents_are_kept(url, service, monkeypatch):
-    monkeypatch.setattr("glossa.apps.server.files.KEPT", 2)
+    monkeypatch.setattr("glossa.apps.server.files.MAX_SAVED", 2)
     addresses = [send(url, "a.txt", f"{letter} k.").json()["translatedFileUrl"] for letter in "abc"]
     assert [requests.get(address, timeout=60).status_code for address in addresses] == [404, 200, 200]
 
@@ -104,7 +104,9 @@ def test_a_canceled_request_ends(service):
 
     async def run():
         step = service.step("en", "fr")
-        task = asyncio.create_task(service.files.translate_html("<p>a k.</p>", step, PLAIN, service.deadline()))
+        task = asyncio.create_task(
+            service.files.translate_html("<p>a k.</p>", step, DEFAULT_OPTIONS, service.deadline())
+        )
         await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -105,12 +105,12 @@ def test_long_texts_go_by_sentences(own_url):
 def test_a_model_without_a_search_for_them_says_so(learned_run, tmp_path, caplog):
     import asyncio
 
-    from glossa.apps.server.models import Wishes
+    from glossa.apps.server.models import RequestOptions
     from glossa.apps.server.refusals import Refused
 
     export_ctranslate2(load_model(str(learned_run)), load_tokenizer(str(learned_run)), tmp_path / "exported")
     service = Service(Models([f"en-fr={tmp_path / 'exported'}"], engine="ctranslate2"))
     with pytest.raises(Refused, match="takes no glossary"):
-        asyncio.run(service.translate(["a k."], "en", "fr", Wishes(glossary=(("a", "q"),))))
+        asyncio.run(service.translate(["a k."], "en", "fr", RequestOptions(glossary=(("a", "q"),))))
     assert "CTranslate2 has no search for terms" in caplog.text
     service.queue.close()

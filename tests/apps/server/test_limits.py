@@ -1,4 +1,4 @@
-"""Limits that who runs a server chooses: texts and characters of a request, and requests of a client."""
+"""Limits that the options of a server set: texts and characters of a request, and requests of a client."""
 
 import io
 import zipfile

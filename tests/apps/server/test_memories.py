@@ -148,7 +148,7 @@ def test_processes_that_make_the_memory_of_a_key_at_once_lose_nothing(tmp_path):
         folder = tmp_path / str(number)
         with ThreadPoolExecutor(len(texts)) as threads:
             list(threads.map(suggest, texts, [folder] * len(texts)))
-        memory = Memories(folder=folder).own("ann", ("en", "fr"))
+        memory = Memories(folder=folder).key_memory("ann", ("en", "fr"))
         assert [memory.exact(text).target for text in texts] == [text.upper() for text in texts]
 
 
@@ -272,9 +272,9 @@ def test_without_keys_nothing_is_written(model, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--memories", "m"], "--memories is for keys"),
-        (["--memory_writer", "ann"], "--memory_writer is for keys"),
-        (["--show_memory"], "--show_memory is about the memory of --memory FILE"),
+        (["--memories", "m"], "--memories needs keys"),
+        (["--memory_writer", "ann"], "--memory_writer needs keys"),
+        (["--show_memory"], "--show_memory needs a memory"),
     ],
 )
 def test_options_that_need_others(options, message):
@@ -288,7 +288,7 @@ def test_a_writer_without_a_key_is_refused(tmp_path, monkeypatch):
     Memory.create(tmp_path / "m", "en", "fr").close()
     monkeypatch.setattr("glossa.cli.serve.run", lambda *given: pytest.fail("it serves"))
     options = ["en-fr=a", "--keys", str(tmp_path / "keys"), "--memory", str(tmp_path / "m")]
-    with pytest.raises(GlossaError, match=r"--memory_writer anne: .* has no key of this name, but of ann"):
+    with pytest.raises(GlossaError, match=r"--memory_writer is anne, but .* has no key of this name. Give one of ann"):
         main([*options, "--memory_writer", "ann", "--memory_writer", "anne"])
 
 

@@ -13,7 +13,7 @@ from glossa.apps.server import models as module
 from glossa.apps.server.app import build_app
 from glossa.apps.server.explain import explain
 from glossa.apps.server.memories import Memories
-from glossa.apps.server.models import Models, Wishes
+from glossa.apps.server.models import Models, RequestOptions
 from glossa.apps.server.refusals import Refused
 from glossa.apps.server.service import Service
 from glossa.base.errors import GlossaError
@@ -49,7 +49,7 @@ def loads(monkeypatch):
 
 def translators(models, *pairs, count=1):
     async def run():
-        return [await models.translator(models.route(*pair)[0], Wishes(count)) for pair in pairs]
+        return [await models.translator(models.route(*pair)[0], RequestOptions(count)) for pair in pairs]
 
     return asyncio.run(run())
 
@@ -70,7 +70,7 @@ def test_two_models_of_one_direction_are_refused():
 
 def test_a_model_of_unknown_languages_is_refused(tmp_path, tiny_model):
     tiny_model().save_pretrained(tmp_path / "model")
-    with pytest.raises(GlossaError, match="does not say its languages"):
+    with pytest.raises(GlossaError, match=r"The languages of .* are unknown"):
         Models([str(tmp_path / "model")])
 
 

@@ -141,7 +141,7 @@ def test_sentences_are_shown_as_they_finish(page, service, monkeypatch):
     playwright.expect(page.locator("#output [data-sentence]")).to_have_count(1)
     until(lambda: len(calls) == 8)
     page.fill("#text", SECOND)
-    until(lambda: any(job.left for job in service.queue.jobs))
+    until(lambda: any(job.canceled for job in service.queue.jobs))
     go.set()
     playwright.expect(page.locator("#output [data-sentence]")).to_have_count(1)
     page.wait_for_timeout(1000)

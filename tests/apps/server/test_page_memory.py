@@ -71,7 +71,7 @@ def test_a_better_translation_counts_at_once(page, learned_run, tmp_path):
         assert page.locator("#output").inner_text() == f"{first}\n{second}"
 
         # What another process adds is used although the page has the sentence already.
-        memory = models.memories.own("ann", pair)
+        memory = models.memories.key_memory("ann", pair)
         with Memory.open(memory.path) as other:
             other.add([Unit(KNOWN, BETTER)])
             if not GIVEN:

@@ -8,7 +8,7 @@ import pytest
 from translating import Function, Given
 
 from glossa.apps.server import queue as module
-from glossa.apps.server.queue import SENTENCE, Job, Queue, in_thread
+from glossa.apps.server.queue import SENTENCE_COST, Job, Queue, in_thread
 from glossa.apps.server.refusals import Refused
 from glossa.translate.texts.recall import Recall
 
@@ -84,7 +84,7 @@ def test_what_differs_in_its_memory_only_is_translated_together(queue):
 
 
 def test_a_long_request_is_cut_and_a_short_one_need_not_wait_for_its_end(queue, monkeypatch):
-    monkeypatch.setattr(module, "PIECE", 2 * (SENTENCE + 1))
+    monkeypatch.setattr(module, "MAX_BATCH", 2 * (SENTENCE_COST + 1))
     one = Held()
     found = asked(queue, (one, list("abcdefgh")), (one, ["x"]))
     assert found == [list("ABCDEFGH"), ["X"]]
@@ -94,7 +94,7 @@ def test_a_long_request_is_cut_and_a_short_one_need_not_wait_for_its_end(queue, 
 
 
 def test_long_requests_take_turns(queue, monkeypatch):
-    monkeypatch.setattr(module, "PIECE", SENTENCE + 1)
+    monkeypatch.setattr(module, "MAX_BATCH", SENTENCE_COST + 1)
     one, other = Held(), Held()
     order = []
     for name, translator in (("one", one), ("other", other)):
@@ -109,7 +109,7 @@ def test_long_requests_take_turns(queue, monkeypatch):
 
 def test_a_sentence_does_not_wait_for_ever_more_shorter_ones(monkeypatch):
     """As many short ones come as a piece has room for."""
-    monkeypatch.setattr(module, "PIECE", 10 * SENTENCE)
+    monkeypatch.setattr(module, "MAX_BATCH", 10 * SENTENCE_COST)
     monkeypatch.setattr(module, "THREADS", 0)
     queue, translator = Queue(), Held()
 
@@ -119,19 +119,19 @@ def test_a_sentence_does_not_wait_for_ever_more_shorter_ones(monkeypatch):
         queue._add(own)
         return own
 
-    long = job("a" * 9 * SENTENCE)
+    long = job("a" * 9 * SENTENCE_COST)
     for _ in range(50):
         for _ in range(5):
-            job("b" * SENTENCE)
+            job("b" * SENTENCE_COST)
         for done in queue._take():
             done.running = False
-        if long.begun:
+        if long.taken:
             break
-    assert long.begun == 1
+    assert long.taken == 1
 
 
 def test_a_sentence_with_many_beams_is_a_piece_of_its_own(queue, monkeypatch):
-    monkeypatch.setattr(module, "PIECE", 4 * (SENTENCE + 1))
+    monkeypatch.setattr(module, "MAX_BATCH", 4 * (SENTENCE_COST + 1))
     one = Held(beams=8)
     assert asked(queue, (one, ["a", "b"])) == [["A", "B"]]
     assert one.pieces == [["a"], ["b"]]
@@ -144,7 +144,7 @@ def test_who_left_is_not_translated(queue):
 
 
 def test_what_is_left_of_a_request_is_not_begun(queue, monkeypatch):
-    monkeypatch.setattr(module, "PIECE", SENTENCE + 1)
+    monkeypatch.setattr(module, "MAX_BATCH", SENTENCE_COST + 1)
     one = Held()
     assert asked(queue, (one, ["a", "b", "c"]), leave=[0]) == [asyncio.CancelledError]
     assert one.pieces == [["a"]]
@@ -158,7 +158,7 @@ def test_a_fault_ends_one_piece(queue, caplog):
 
 
 def test_too_much_text_is_refused_with_a_time(queue, monkeypatch):
-    monkeypatch.setattr(module, "MOST", 3)
+    monkeypatch.setattr(module, "MAX_WAITING", 3)
     one = Held()
     found = asked(queue, (one, ["a"]), (one, ["bb"]), (one, ["cc"]), (one, ["d"]))
     assert found[0] == ["A"] and found[1] == ["BB"] and found[3] == ["D"]

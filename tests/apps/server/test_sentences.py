@@ -132,7 +132,7 @@ def test_who_leaves_is_translated_no_more(own_url, own_service, monkeypatch):
     next(rows)
     until(lambda: len(gate.pieces) == 2)
     answer.close()
-    until(lambda: own_service.queue.jobs[0].left)
+    until(lambda: own_service.queue.jobs[0].canceled)
     assert len(own_service.queue.jobs) == 1, "its place is not free while a thread works for it"
     gate.go.set()
     until(lambda: not own_service.queue.jobs)

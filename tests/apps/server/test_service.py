@@ -204,7 +204,7 @@ def test_a_file_of_corrections_with_cut_lines_is_continued(tmp_path, caplog):
     corrections = Corrections(file)
     warnings = [record.message for record in caplog.records]
     for number, text in zip((1, 3), warnings, strict=True):
-        assert f"{file}, line {number}, is no correction" in text
+        assert f"{file}, line {number} is not a correction" in text
     with pytest.raises(Refused, match="known already"):
         corrections.add(given)
     corrections.add(given | {"correction": "Nous le trouvons."})

@@ -231,10 +231,10 @@ def test_the_page_works_in_a_frame_of_another_site_without_storage(page, shared,
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("weights.safetensors.gz", None, "weights.safetensors.gz did not load (status 404). Load the page again."),
+        ("weights.safetensors.gz", None, "weights.safetensors.gz did not load (status 404). Reload the page."),
         ("weights.safetensors.gz", b"\x1f\x8bno", "weights.safetensors is damaged."),
         ("decoder.onnx.gz", gzip.compress(b"short"), "decoder.onnx is damaged."),
-        ("model.json", b'{"version": 99, "files": {}}', "This folder is of another version of Glossa."),
+        ("model.json", b'{"version": 99, "files": {}}', "This folder is from another version of Glossa."),
     ],
 )
 def test_what_does_not_load_is_said_in_one_line(page, site, tmp_path, name, content, message):

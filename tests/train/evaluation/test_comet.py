@@ -47,7 +47,7 @@ def test_a_failure_is_one_line(fake):
 def test_scores_have_comet_where_it_is_installed(fake, tiny_run, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     score.main([str(tiny_run), "--num_beams", "1", "--comet"])
-    assert "COMET is left out: comet-score is not installed." in capsys.readouterr().out
+    assert "COMET is left out, since comet-score is not installed." in capsys.readouterr().out
     fake(SCRIPT)
     score.main([str(tiny_run), "--num_beams", "1", "--comet", "--output", str(tmp_path / "scores.json")])
     result = json.loads((tmp_path / "scores.json").read_text())["results"]["greedy"]

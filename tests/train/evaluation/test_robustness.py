@@ -161,7 +161,7 @@ def test_the_table_is_kept_in_the_run_and_on_the_card(tiny_run, tmp_path, capsys
         and "decoded with\n*greedy*" in card
     )
     score.main([str(run), "--robustness", "--engine", "torch", "--split", "validation"])
-    assert "Kept in" not in capsys.readouterr().out  # not the test pairs
+    assert "Saved in" not in capsys.readouterr().out  # not the test pairs
 
 
 @pytest.mark.parametrize(

@@ -112,7 +112,7 @@ def test_models_are_compared_on_the_sources_that_both_can_translate(caplog):
     assert not caplog.messages
     baseline, own, references = common(result("b", "c", "d"), result("a", "b", "d"))
     assert baseline == own == ["translation of b", "translation of d"] and references == [[text] for text in own]
-    assert caplog.messages == ["The models are compared on the 2 sources that both can translate."]
+    assert caplog.messages == ["The models are compared on the 2 sources that are short enough for both."]
     with pytest.raises(GlossaError, match="No source is short enough for both models"):
         common(result("a"), result("b"))
 

@@ -9,7 +9,7 @@ import yaml
 
 from glossa.base.errors import GlossaError
 from glossa.base.run_folder import RunFolder
-from glossa.cli.train import PLANS, main, take_option
+from glossa.cli.train import OPTIONS, main
 from glossa.train.plan import catalog, explain
 from glossa.train.plan.arguments import Origin, parse_settings
 from glossa.train.plan.explain import decide
@@ -154,11 +154,22 @@ def test_the_command_prints_the_plan_and_stops(tmp_path, monkeypatch, capsys, fe
     text = capsys.readouterr().out
     assert rows(text)["cpu_threads"] == ["1", "flag"] and not list(tmp_path.iterdir())
     assert re.search(r"^\d+ other settings of transformers' Trainer have its defaults\.$", text, re.M)
-    assert take_option(["a.yaml", "--explain", "yaml", "--seed", "1"], "explain", PLANS) == (
-        ["a.yaml", "--seed", "1"],
-        "yaml",
-    )
-    assert take_option(["yaml", "--explain=text"], "explain", PLANS) == (["yaml"], "text")
-    assert take_option(["--seed", "1"], "explain", PLANS) == (["--seed", "1"], None)
+
+
+@pytest.mark.parametrize(
+    ("argv", "form"),
+    [
+        (["quickstart", "--explain", "yaml", "--seed", "3"], "yaml"),
+        (["--explain", "quickstart", "--seed", "3"], "text"),
+        (["quickstart", "--seed", "3", "--explain=text"], "text"),
+        (["quickstart", "--seed", "3"], None),
+    ],
+)
+def test_an_option_that_is_not_a_setting_is_parsed_with_the_settings(argv, form):
+    given = catalog.parse(argv, OPTIONS)
+    assert (given.recipe, given.values["seed"], given.options.get("explain")) == ("quickstart", 3, form)
+
+
+def test_another_form_of_the_plan_is_refused():
     with pytest.raises(GlossaError, match="--explain is json; it must be text or yaml"):
-        take_option(["--explain=json"], "explain", PLANS)
+        catalog.parse(["quickstart", "--explain=json"], OPTIONS)

@@ -164,7 +164,7 @@ def test_the_record_of_a_run_decides_what_is_held_out(tmp_path, tiny_run):
     argv = [str(run), "--num_beams", "1", "--output", str(tmp_path / "out.jsonl")]
     for changed in ([*lines, "new\tnouveau\n"], lines[:-1], lines[::-1]):
         data.write_text("".join(changed), encoding="utf-8")
-        with pytest.raises(GlossaError, match=r"are not those that it was trained on \(.*pairs.*Restore"):
+        with pytest.raises(GlossaError, match=r"have changed since training \(.*pairs.*Restore"):
             distill.main(argv)
     report = RunFolder(run).data_report
     (run / "data_report.json").write_text(json.dumps({**report, "fingerprints": None}))

@@ -178,7 +178,7 @@ def test_a_damaged_record_of_a_job_is_one_line(tmp_path, two_lines):
 
 
 def test_workers_need_files(tiny_run):
-    with pytest.raises(GlossaError, match="give --input and --output"):
+    with pytest.raises(GlossaError, match="Give --input and --output"):
         main([str(tiny_run), "--workers", "1"])
 
 

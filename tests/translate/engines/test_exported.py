@@ -188,10 +188,9 @@ def test_processes_that_load_later_find_an_exported_model(model, caplog):
     assert settle_engine([str(model)], "torch", None, iter(lines)) == "torch"
 
 
-@pytest.mark.parametrize("parse", [command.parse, distill.parse])
+@pytest.mark.parametrize("parse", [command.parse, distill.parse, score.parse])
 def test_auto_is_the_default(parse):
     assert parse(["model", *(["--output", "x"] if parse is distill.parse else [])]).engine == "auto"
-    assert score.parse(["model"]).engine is None
 
 
 PROGRAM = """

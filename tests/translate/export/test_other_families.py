@@ -47,13 +47,13 @@ def test_what_cannot_be_exported_says_why(tmp_path):
         GlossaError, match=r"is of the family prophetnet, which CTranslate2 does not know\. It knows Bart"
     ):
         main([str(folder), "--to", "ctranslate2", "--output", str(tmp_path / "exported")])
-    with pytest.raises(GlossaError, match=r"is no Glossa model, and --to onnx is for these\. Give --to ctranslate2"):
+    with pytest.raises(GlossaError, match=r"is not a Glossa model, and --to onnx is only for these\. Give --to ct"):
         main([str(folder), "--to", "onnx", "--output", str(tmp_path / "exported")])
 
 
 def test_the_folder_is_for_other_programs(tmp_path, capsys):
     folder = publish("opus-mt", tmp_path / "model", SOURCES, TARGETS)
     main([str(folder), "--to", "ctranslate2", "--output", str(tmp_path / "exported")])
-    assert f"Glossa's commands take {folder} itself." in capsys.readouterr().out
+    assert f"Glossa's commands use {folder} directly." in capsys.readouterr().out
     with pytest.raises(GlossaError, match="was exported from a model of another family, for other programs"):
         load_engine([str(tmp_path / "exported")], "ctranslate2", None)

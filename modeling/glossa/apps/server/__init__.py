@@ -1,1 +1,1 @@
-"""A server with LibreTranslate's interface and a page: its queue, models, limits and requests."""
+"""A translation server with LibreTranslate's interface and a web page."""

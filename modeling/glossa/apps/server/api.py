@@ -1,6 +1,6 @@
-"""The HTTP interface of LibreTranslate, written from its published specification, and the translation task of the Hub.
+"""LibreTranslate's HTTP interface, written from its published specification, and the Hub's translation task.
 
-LibreTranslate's clients work with it; docs/serving.md lists what differs.
+LibreTranslate's clients work with it. docs/serving.md lists the differences.
 """
 
 import json
@@ -23,63 +23,63 @@ from .fields import (
     SuggestFields,
     TakeBackFields,
     TranslateFields,
-    checked,
-    described,
+    openapi_body,
+    validated,
 )
 from .fields import Request as AnyFields
 from .files import Files
 from .memories import Memories
-from .models import Wishes
+from .models import RequestOptions
 from .queue import in_thread
 from .refusals import MAX_SECONDS, MAX_WITH_GLOSSARY, Refused, handler
-from .requests import read_fields, until_left
+from .requests import cancel_on_disconnect, read_fields
 from .service import Answer, Part, Service, missing_terms, rounded
 
 Fields = TypeVar("Fields", bound=AnyFields)
 routes = APIRouter()
-UNBUFFERED = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # also by a proxy
+UNBUFFERED = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # for proxies too
 
 
 def service_of(request: Request) -> Service:
     return request.app.state.service
 
 
-async def allowed(request: Request, kind: type[Fields]) -> Fields:
-    """The fields of a request that may be made. Raises `Refused` for one that may not, or is not as it must be."""
+async def read_request(request: Request, kind: type[Fields]) -> Fields:
+    """Read and check the fields of a request. Raises `Refused` for a request that is invalid or not allowed."""
     given = await read_fields(request)
     service = service_of(request)
     name = service.allow(given.get("api_key"), request.headers.get("authorization"))
     service.clients.count(f"key {name}" if name else request.client.host if request.client else "")
-    fields = checked(kind, given, service.limits)
+    fields = validated(kind, given, service.limits)
     fields._key = name or ""
     return fields
 
 
-@routes.post("/translate", openapi_extra=described(TranslateFields))
+@routes.post("/translate", openapi_extra=openapi_body(TranslateFields))
 async def translate(request: Request) -> JSONResponse:
-    """Translate a text, or several."""
-    fields = await allowed(request, TranslateFields)
-    wishes = Wishes(1 + fields.alternatives, fields.confidence, fields.terms, **fields.recall)
-    if wishes.glossary and (size := sum(map(len, fields.texts))) > MAX_WITH_GLOSSARY:
+    """Translate one or several texts."""
+    fields = await read_request(request, TranslateFields)
+    options = RequestOptions(1 + fields.alternatives, fields.confidence, fields.terms, **fields.recall)
+    if options.glossary and (size := sum(map(len, fields.texts))) > MAX_WITH_GLOSSARY:
         raise Refused(
             f"With a glossary, q may have {MAX_WITH_GLOSSARY:,} characters, and it has {size:,}. /translate_stream "
             "takes more."
         )
     service, html = service_of(request), fields.format == "html"
-    if html and wishes.confident:
+    if html and options.confident:
         raise Refused("confidence is for texts without tags: leave it out, or send format text.")
-    work = (service.translate_html if html else service.translate)(fields.texts, fields.source, fields.target, wishes)
-    answers = await until_left(request, work)
+    work = (service.translate_html if html else service.translate)(fields.texts, fields.source, fields.target, options)
+    answers = await cancel_on_disconnect(request, work)
     with_alternatives = "alternatives" in fields.model_fields_set
-    found = _reply(answers, isinstance(fields.q, list), with_alternatives, wishes)
-    matches = [service.memories.described(answer.translations[0]) for answer in answers]
+    found = _reply(answers, isinstance(fields.q, list), with_alternatives, options)
+    matches = [service.memories.describe_matches(answer.translations[0]) for answer in answers]
     if any(matches):
         found["matches"] = matches if isinstance(fields.q, list) else matches[0]
     return JSONResponse(found)
 
 
-def _reply(answers: list[Answer], several: bool, with_alternatives: bool, wishes: Wishes) -> dict[str, Any]:
-    """The answers as LibreTranslate gives them: lists for several texts, detected languages only if they were."""
+def _reply(answers: list[Answer], several: bool, with_alternatives: bool, options: RequestOptions) -> dict[str, Any]:
+    """LibreTranslate's response: lists for several texts, and languages only if they were detected."""
 
     def shaped(values: list) -> Any:
         return values if several else values[0]
@@ -91,23 +91,23 @@ def _reply(answers: list[Answer], several: bool, with_alternatives: bool, wishes
         found["detectedLanguage"] = shaped(
             [{"confidence": answer.confidence, "language": answer.source} for answer in answers]
         )
-    if wishes.glossary:
+    if options.glossary:
         found["missingTerms"] = shaped([answer.missing for answer in answers])
-    if wishes.confident:
+    if options.confident:
         found["confidence"] = shaped([rounded(answer.translations[0].confidence) for answer in answers])
     if any(answer.pivot for answer in answers):
         found["pivot"] = shaped([answer.pivot for answer in answers])
     return found
 
 
-@routes.post("/translate_stream", openapi_extra=described(StreamFields))
+@routes.post("/translate_stream", openapi_extra=openapi_body(StreamFields))
 async def translate_stream(request: Request) -> StreamingResponse:
-    """Translate a text, or several in one language, and send each sentence when it is translated.
+    """Translate one text, or several in one language, and send each sentence when it is translated.
 
-    The answer is lines of JSON: first the number of `sentences`, then each of them.
+    The response is JSON lines: first the number of `sentences`, then the sentences.
     """
-    fields = await allowed(request, StreamFields)
-    wishes = Wishes(1, fields.confidence, fields.terms, words=fields.confidence, **fields.recall)
+    fields = await read_request(request, StreamFields)
+    options = RequestOptions(1, fields.confidence, fields.terms, words=fields.confidence, **fields.recall)
     source, target, service = fields.source, fields.target, service_of(request)
     head: dict[str, Any] = {}
     if source == "auto":
@@ -115,22 +115,28 @@ async def translate_stream(request: Request) -> StreamingResponse:
         head["detectedLanguage"] = {"confidence": share, "language": source}
     if source != target and len(steps := service.models.route(source, target)) > 1:
         head["pivot"] = steps[0].target
-    texts = await until_left(request, service.plan(fields.texts, source, target, wishes))
-    parts = service.stream(texts, source, target, wishes)
-    first = await until_left(request, anext(parts))  # what is refused until then has its status
+    texts = await cancel_on_disconnect(request, service.plan(fields.texts, source, target, options))
+    parts = service.stream(texts, source, target, options)
+    first = await cancel_on_disconnect(
+        request, anext(parts)
+    )  # before the response starts, an error still sets its status
     head["sentences"] = sum(len(text.sentences) for text in texts)
     return StreamingResponse(
-        _lines(head, first, parts, wishes, service.memories), media_type="application/x-ndjson", headers=UNBUFFERED
+        _lines(head, first, parts, options, service.memories), media_type="application/x-ndjson", headers=UNBUFFERED
     )
 
 
 async def _lines(
-    head: dict[str, Any], first: list[Part], parts: AsyncIterator[list[Part]], wishes: Wishes, memories: Memories
+    head: dict[str, Any],
+    first: list[Part],
+    parts: AsyncIterator[list[Part]],
+    options: RequestOptions,
+    memories: Memories,
 ) -> AsyncIterator[str]:
-    """The lines of an answer; after an error, which is the last one, there are no more."""
+    """The lines of a response. An error is the last line."""
 
     def written(sentences: list[Part]) -> str:
-        return "".join(json.dumps(_sentence(one, wishes, memories)) + "\n" for one in sentences)
+        return "".join(json.dumps(_sentence(one, options, memories)) + "\n" for one in sentences)
 
     yield json.dumps(head) + "\n" + written(first)
     try:
@@ -140,23 +146,23 @@ async def _lines(
         yield json.dumps({"error": str(error)}) + "\n"
 
 
-def _sentence(one: Part, wishes: Wishes, memories: Memories) -> dict[str, Any]:
+def _sentence(one: Part, options: RequestOptions, memories: Memories) -> dict[str, Any]:
     found: dict[str, Any] = {"text": one.text, "before": one.before, "source": one.source}
     found["translatedText"] = one.translation.text
-    if matches := memories.described(one.translation):
+    if matches := memories.describe_matches(one.translation):
         found["match"] = matches[0]
-    if wishes.confident:
+    if options.confident:
         found["confidence"] = rounded(one.translation.confidence)
         found["words"] = [[word, rounded(share)] for word, share in one.translation.words]
-    if wishes.glossary:
+    if options.glossary:
         found["missingTerms"] = missing_terms(one.translation)
     return found
 
 
-@routes.post("/", openapi_extra=described(InputsFields, (JSON,)))
+@routes.post("/", openapi_extra=openapi_body(InputsFields, (JSON,)))
 async def translate_as_on_the_hub(request: Request) -> JSONResponse:
-    """Translate a text, or several, with the request of the Hub's translation task."""
-    fields = await allowed(request, InputsFields)
+    """Translate one or several texts, with the request of the Hub's translation task."""
+    fields = await read_request(request, InputsFields)
     try:
         texts, settings = handler.check(fields.model_dump(exclude={"api_key"}, exclude_unset=True))
     except handler.BadRequest as error:
@@ -164,9 +170,9 @@ async def translate_as_on_the_hub(request: Request) -> JSONResponse:
     service = service_of(request)
     source, target = _direction(service, settings.get("tgt_lang"), fields.parameters)
     count = settings.get("num_return_sequences", 1)
-    wishes = Wishes(count, key=fields._key)
+    options = RequestOptions(count, key=fields._key)
     several = texts if isinstance(texts, list) else [texts]
-    answers = await until_left(request, service.translate(several, source, target, wishes))
+    answers = await cancel_on_disconnect(request, service.translate(several, source, target, options))
     found = [[{"translation_text": one.text} for one in answer.translations] for answer in answers]
     if count > 1:
         return JSONResponse(found if isinstance(texts, list) else found[0])
@@ -174,7 +180,7 @@ async def translate_as_on_the_hub(request: Request) -> JSONResponse:
 
 
 def _direction(service: Service, target: str | None, parameters: Any) -> tuple[str, str]:
-    """The languages of a request that may say them in `parameters`; by default those of the first model."""
+    """The languages in the `parameters` of a request, by default the languages of the first model."""
     first = next(iter(service.models.steps.values()))
     given = (parameters or {}).get("src_lang")
     if target is None and given is None:
@@ -185,20 +191,20 @@ def _direction(service: Service, target: str | None, parameters: Any) -> tuple[s
     return source, target
 
 
-@routes.post("/translate_file", openapi_extra=described(FileFields, (MULTIPART,)))
+@routes.post("/translate_file", openapi_extra=openapi_body(FileFields, (MULTIPART,)))
 async def translate_file(request: Request) -> dict[str, Any]:
-    """Translate a document; the answer says where its translation is."""
-    fields = await allowed(request, FileFields)
+    """Translate a document. The response has the URL of the translation."""
+    fields = await read_request(request, FileFields)
     content = await fields.file.read()
     service, source = service_of(request), fields.source
     if source == "auto":
         source = (await service.detected([content.decode("utf-8", "ignore")]))[0][0][0]
-    step, wishes = service.step(source, fields.target), Wishes(glossary=fields.terms, **fields.recall)
-    name, missing = await until_left(
-        request, service.files.translate_file(content, str(fields.file.filename), step, wishes)
+    step, options = service.step(source, fields.target), RequestOptions(glossary=fields.terms, **fields.recall)
+    name, missing = await cancel_on_disconnect(
+        request, service.files.translate_file(content, str(fields.file.filename), step, options)
     )
     answer = {"translatedFileUrl": str(request.url_for("download_file", name=name))}
-    return answer | ({"missingTerms": missing} if wishes.glossary else {})
+    return answer | ({"missingTerms": missing} if options.glossary else {})
 
 
 @routes.get("/download_file/{name}")
@@ -208,10 +214,10 @@ async def download_file(request: Request, name: str) -> FileResponse:
     return FileResponse(files.path(name), media_type="application/octet-stream", filename=files.names.get(name, name))
 
 
-@routes.post("/detect", openapi_extra=described(DetectFields))
+@routes.post("/detect", openapi_extra=openapi_body(DetectFields))
 async def detect(request: Request) -> list:
-    """The languages that a text may be in, most probable first; of several texts, a list for each."""
-    fields = await allowed(request, DetectFields)
+    """Detect the language of a text: candidates, most probable first. Several texts give a list for each."""
+    fields = await read_request(request, DetectFields)
     ranks = await service_of(request).detected(fields.texts)
     found = [[{"confidence": share, "language": code} for code, share in ranked if share > 0] for ranked in ranks]
     return found if isinstance(fields.q, list) else found[0]
@@ -219,25 +225,25 @@ async def detect(request: Request) -> list:
 
 @routes.get("/languages")
 async def languages(request: Request) -> list[dict[str, Any]]:
-    """The languages, each with those into which it is translated; also those that are only translated into."""
+    """All languages, each with its target languages."""
     known = service_of(request).models.listed
     return [{"code": code, "name": language_name(code), "targets": targets} for code, targets in known.items()]
 
 
-@routes.post("/suggest", openapi_extra=described(SuggestFields))
+@routes.post("/suggest", openapi_extra=openapi_body(SuggestFields))
 async def suggest(request: Request) -> dict[str, bool]:
-    """Save a better translation of a text; `remembered` says whether it entered a translation memory."""
-    fields = await allowed(request, SuggestFields)
+    """Save a better translation of a text. `remembered` is true if a translation memory has it now."""
+    fields = await read_request(request, SuggestFields)
     service, pair = service_of(request), (fields.source, fields.target)
     steps = service.models.route(*pair)
-    remembers = service.memories.takes(fields._key) and len(steps) == 1
+    remembers = service.memories.accepts(fields._key) and len(steps) == 1
     if service.corrections is None and not remembers:
         raise Refused("This server does not take suggestions.", 403)
     if remembers and fields.q.count("\n") != fields.s.count("\n"):
         raise Refused("s must have as many lines as q, since a memory has lines.")
     given = {"source": fields.q, "correction": fields.s, "output": fields.output}
     given |= {"from": fields.source, "to": fields.target, "model": " ".join(step.model for step in steps)}
-    teaches = not remembers or fields.s != fields.q  # a memory takes texts that stay as they are, too
+    teaches = not remembers or fields.s != fields.q  # a memory also takes texts that are their own translations
     if service.corrections is not None and teaches:
         await in_thread(service.corrections.add, given, remembers)
     elif teaches and (reason := refusal(fields.q, fields.output, fields.s)):
@@ -249,10 +255,10 @@ async def suggest(request: Request) -> dict[str, bool]:
     return {"success": True}
 
 
-@routes.post("/take_back", openapi_extra=described(TakeBackFields))
+@routes.post("/take_back", openapi_extra=openapi_body(TakeBackFields))
 async def take_back(request: Request) -> dict[str, bool]:
-    """Take a suggestion of this key out of its memory again."""
-    fields = await allowed(request, TakeBackFields)
+    """Remove a suggestion of this key from its memory."""
+    fields = await read_request(request, TakeBackFields)
     pair, memories = (fields.source, fields.target), service_of(request).memories
     service_of(request).models.route(*pair)
     if not await in_thread(memories.take_back, fields._key, pair, fields.q):
@@ -260,16 +266,16 @@ async def take_back(request: Request) -> dict[str, bool]:
     return {"success": True}
 
 
-@routes.post("/memory_version", openapi_extra=described(AnyFields))
+@routes.post("/memory_version", openapi_extra=openapi_body(AnyFields))
 async def memory_version(request: Request) -> dict[str, str]:
-    """A text that changes with the translation memories that this key reads."""
-    fields = await allowed(request, AnyFields)
+    """A version that changes with the translation memories of this key."""
+    fields = await read_request(request, AnyFields)
     return {"version": await in_thread(service_of(request).memories.version, fields._key)}
 
 
 @routes.get("/frontend/settings")
 async def frontend_settings(request: Request) -> dict[str, Any]:
-    """What a page of this server may offer."""
+    """Settings for a page of this server."""
     service = service_of(request)
     first = next(iter(service.models.steps.values()))
     return {
@@ -284,27 +290,27 @@ async def frontend_settings(request: Request) -> dict[str, Any]:
         },
         "requestTimeout": MAX_SECONDS,
         "memory": bool(service.memories.shared) or service.memories.folder is not None,
-        "suggestions": service.corrections is not None or service.memories.takes_any,
+        "suggestions": service.corrections is not None or service.memories.accepts_any,
         "supportedFilesFormat": Files.endings() if service.folder else [],
     }
 
 
 @routes.get("/health")
 async def health() -> dict[str, str]:
-    """Whether the server answers."""
+    """Health check."""
     return {"status": "ok"}
 
 
 @routes.get("/metrics")
 async def metrics(request: Request) -> Response:
     """Counters in the format of Prometheus."""
-    return Response(service_of(request).measures.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+    return Response(service_of(request).metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-@routes.post("/explain", openapi_extra=described(ExplainFields))
+@routes.post("/explain", openapi_extra=openapi_body(ExplainFields))
 async def explain(request: Request) -> dict[str, Any]:
-    """How a sentence is translated: choices, beams and attention; see docs/serving.md."""
-    fields = await allowed(request, ExplainFields)
+    """Explain the translation of a sentence: choices, beams and attention. See docs/serving.md."""
+    fields = await read_request(request, ExplainFields)
     service = service_of(request)
     step = service.step(fields.source, fields.target)
-    return await until_left(request, service.explain(step, fields.q, fields.prefix))
+    return await cancel_on_disconnect(request, service.explain(step, fields.q, fields.prefix))

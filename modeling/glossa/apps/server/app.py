@@ -1,4 +1,4 @@
-"""The application of a server, from its routes."""
+"""The ASGI application: routes, page, middleware and error responses."""
 
 import asyncio
 import contextlib
@@ -21,13 +21,13 @@ from ... import __version__
 from ...base.errors import GlossaError
 from ..web import PAGE
 from . import api
-from .measures import Watched
+from .metrics import MetricsMiddleware
 from .refusals import Refused
-from .requests import BoundedBody
+from .requests import BodyLimitMiddleware
 from .service import Service
 
 logger = logging.getLogger(__name__)
-FAILED = "The server failed; its log says why."
+FAILED = "The server failed. See its log."
 
 # The page loads nothing from other hosts, and no other page may show it in a frame.
 HEADERS = {
@@ -38,7 +38,7 @@ HEADERS = {
 
 
 class Page(StaticFiles):
-    """The files of the page, and the answers for paths and methods that no route has."""
+    """The files of the page. An unknown path gives 404, and a wrong method of a route 405."""
 
     async def get_response(self, path: str, scope: MutableMapping[str, Any]) -> Response:
         try:
@@ -53,16 +53,16 @@ class Page(StaticFiles):
         return response
 
 
-class Guarded:
-    """An ASGI application that refuses what a page of another origin sends, and names that are not the server's.
+class OriginMiddleware:
+    """Middleware that refuses requests from pages of other origins, and requests to unknown host names.
 
-    Browsers say where a request comes from. Without this, any page that somebody visits could write corrections into
-    the server on the visitor's machine, or read its answers under a name of its own (DNS rebinding).
+    Browsers send the origin of a request. Without this check, any page that a user visits could write corrections into
+    the server on the user's machine, or read its responses under a host name of its own (DNS rebinding).
 
     Args:
         app: The application.
         origins: Other origins whose pages may use it.
-        hosts: The names by which it may be addressed, with the names in `origins`; empty for any.
+        hosts: Allowed host names, in addition to those in `origins`. Empty allows any.
     """
 
     def __init__(self, app: Callable, origins: Sequence[str] = (), hosts: Sequence[str] = ()):
@@ -79,11 +79,11 @@ class Guarded:
     def _problem(self, method: str, headers: Headers) -> str:
         host = headers.get("host", "")
         if self.hosts and re.sub(r":\d+$", "", host) not in self.hosts:
-            return f"This server does not know the name {host}. Its administrator can add it: --origin https://{host}."
+            return f"{host} is not a name of this server. Its administrator can add it: --origin https://{host}."
         origin = headers.get("origin")
         if method in ("GET", "HEAD", "OPTIONS") or origin is None or origin in self.origins:
             return ""
-        # A proxy may change the host; browsers send the first header over HTTPS and to this machine only.
+        # A proxy may change the host. Browsers send the first header only over HTTPS and to this machine.
         site = headers.get("sec-fetch-site")
         own = origin.partition("://")[2] == host if site is None else site == "same-origin"
         allow = "Its administrator can allow them: --origin URL."
@@ -91,12 +91,12 @@ class Guarded:
 
 
 def build_app(service: Service, origins: Sequence[str] = (), hosts: Sequence[str] = ()) -> FastAPI:
-    """The application of `service`.
+    """Build the application.
 
     Args:
         service: The running server.
-        origins: Pages of these other origins may use it from a browser.
-        hosts: The names by which it may be addressed; empty for any.
+        origins: Other origins whose pages may use it.
+        hosts: Allowed host names. Empty allows any.
     """
     app = FastAPI(
         title="Glossa", version=__version__, openapi_url="/spec", docs_url=None, redoc_url=None, lifespan=_lifespan
@@ -108,25 +108,25 @@ def build_app(service: Service, origins: Sequence[str] = (), hosts: Sequence[str
     app.add_exception_handler(HTTPException, _refuse_http)  # type: ignore[arg-type]
     app.add_exception_handler(GlossaError, _fail_in_a_line)  # type: ignore[arg-type]
     app.add_exception_handler(Exception, _fail)
-    app.add_middleware(BoundedBody, most=service.limits.body)
-    app.add_middleware(Guarded, origins=origins, hosts=hosts)
+    app.add_middleware(BodyLimitMiddleware, most=service.limits.body)
+    app.add_middleware(OriginMiddleware, origins=origins, hosts=hosts)
     if origins:
         app.add_middleware(CORSMiddleware, allow_origins=list(origins), allow_methods=["*"], allow_headers=["*"])
-    app.add_middleware(Watched, measures=service.measures)
+    app.add_middleware(MetricsMiddleware, metrics=service.metrics)
     return app
 
 
 @contextlib.asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     service: Service = app.state.service
-    reloads: set[asyncio.Task] = set()  # a task that nobody refers to may vanish
+    reloads: set[asyncio.Task] = set()  # the loop keeps only weak references to tasks
 
     def reload() -> None:
         task = asyncio.ensure_future(service.models.reload())
         reloads.add(task)
         task.add_done_callback(reloads.discard)
 
-    # Windows has no SIGHUP, and threads other than the first take no signals.
+    # Windows has no SIGHUP, and only the main thread handles signals.
     with contextlib.suppress(AttributeError, NotImplementedError, RuntimeError, ValueError):
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload)
     yield

@@ -1,4 +1,4 @@
-"""Corrections of translations: checked, and kept as lines of a local file, to train with."""
+"""Corrections of translations, saved in a local file for training."""
 
 import json
 import logging
@@ -12,14 +12,14 @@ from .refusals import Refused
 
 logger = logging.getLogger(__name__)
 
-MOST = 10_000  # corrections in a file
+MAX_CORRECTIONS = 10_000  # in a file
 
 
 class Corrections:
     """The file of a server's corrections, a JSON object per line: source, output, correction, languages and time.
 
     Args:
-        path: The file; it is made at the first correction. A line of it that is no correction stays, with a warning.
+        path: The file, which is created with the first correction. Invalid lines stay, with a warning.
 
     Raises `GlossaError` if the file cannot be read.
     """
@@ -29,14 +29,14 @@ class Corrections:
         self.lock = threading.Lock()
         found, problems = read_corrections(path) if path.exists() else ({}, {})
         for number, problem in problems.items():
-            logger.warning("%s, line %d, is no correction and is left out: %s", path, number, problem)
+            logger.warning("%s, line %d is not a correction and is ignored: %s", path, number, problem)
         self.known = {_key(row) for row in found.values()}
 
     def add(self, given: dict[str, Any], again: bool = False) -> None:
         """Add a correction with the fields `source`, `output`, `correction`, `from` and `to`.
 
-        Raises `Refused` for one that teaches nothing: equal to the source or the output, much shorter or longer than
-        the source, known already (unless it may come `again`), or too many.
+        Raises `Refused` for a correction that is useless for training: equal to the source or the output, or much
+        shorter or longer than the source; for a known one, unless `again` allows it; and if the file is full.
         """
         if reason := refusal(given["source"], given.get("output"), given["correction"]):
             raise Refused(reason)
@@ -45,7 +45,7 @@ class Corrections:
                 if again:
                     return
                 raise Refused("This correction is known already.")
-            if len(self.known) >= MOST:
+            if len(self.known) >= MAX_CORRECTIONS:
                 raise Refused("The file of corrections is full.", 403)
             line = given | {"time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
             append_line(self.path, json.dumps(line, ensure_ascii=False))

@@ -1,4 +1,4 @@
-"""The language of a text, among those of a server."""
+"""Language detection among the languages of a server."""
 
 from collections.abc import Iterable
 
@@ -6,11 +6,11 @@ from ...base.identification import identifier
 from ...base.languages import language_code
 from ...model.facts_glossa import TextFacts
 
-CHARACTERS = 1000  # of a text that decide; more are not read
+CHARACTERS = 1000  # that are read of a text
 
 
 class Detector:
-    """Finds the language of texts with py3langid; its probabilities are those of the allowed languages alone."""
+    """Detects languages with py3langid. Probabilities are normalized over the given languages."""
 
     def __init__(self, codes: Iterable[str]):
         self.codes = list(dict.fromkeys(codes))
@@ -18,9 +18,9 @@ class Detector:
         self.labels = {code: language_code(code) or code for code in self.codes}
 
     def rank(self, text: str) -> list[tuple[str, float]]:
-        """The languages with their probabilities in percent, most probable first; all equal without letters.
+        """The languages with their probabilities in percent, most probable first.
 
-        A language that py3langid does not know has the probability 0.
+        A text without letters gives equal probabilities. A language that py3langid does not know has probability 0.
         """
         shares = dict(self.identifier.rank(text[:CHARACTERS])) if TextFacts(text).has_letters else {}
         found = {code: float(shares.get(label, 0.0)) for code, label in self.labels.items()}

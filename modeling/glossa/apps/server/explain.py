@@ -1,4 +1,4 @@
-"""What a model does with one sentence: its choices, its beams and its attention, as data for the page."""
+"""Explain the translation of a sentence: choices, beams and attention, as data for the page."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from .refusals import Refused
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-MOST = 60  # tokens of the sentence, and of its translation
+MAX_TOKENS = 60  # of the sentence, and of its translation
 CHOICES = 6  # tokens at each position of the translation
 BEAMS = 4
 DIGITS = 4  # of probabilities and weights
@@ -21,21 +21,21 @@ DIGITS = 4  # of probabilities and weights
 
 @torch.inference_mode()
 def explain(model: "PreTrainedModel", tokenizer: Any, target: str, sentence: str, prefix: list[int]) -> dict[str, Any]:
-    """How a model translates `sentence` into `target`, if its translation begins with the tokens `prefix`.
+    """Explain the translation of `sentence` into `target` that begins with the tokens `prefix`.
 
-    Raises `Refused` if the sentence or the translation has more than `MOST` tokens, or `prefix` an unknown one, and
-    `GlossaError` for a model of another family, whose beams and words are not known here.
+    Raises `Refused` if the sentence or the translation has more than `MAX_TOKENS` tokens, or for an unknown token, and
+    `GlossaError` for a model of another family, which is not supported.
     """
     if model.config.model_type != "glossa":
         raise GlossaError(f"it is of the family {model.config.model_type}. Serve a Glossa model for this.")
     if Languages.of_tokenizer(tokenizer).tagged:
         tokenizer = tokenizer.into(target)
     ids = tokenizer([sentence], return_tensors="pt")["input_ids"]
-    if ids.shape[1] > MOST:
-        raise Refused(f"The sentence has {ids.shape[1]} tokens; up to {MOST} are explained.")
+    if ids.shape[1] > MAX_TOKENS:
+        raise Refused(f"The sentence has {ids.shape[1]} tokens; up to {MAX_TOKENS} are explained.")
     vocabulary = target_vocabulary(tokenizer)
     if any(vocabulary.id_to_token(one) is None for one in prefix):
-        raise Refused("prefix has a number that is no token of the model.")
+        raise Refused("prefix has an unknown token. Send tokens of an earlier explanation.")
     found = translate_from(model, ids, prefix)
     words = word_numbers(tokenizer, sentence), words_of(found, tokenizer)
     maps = maps_of(model, tokenizer, ids, torch.tensor([found]), *words)
@@ -55,9 +55,9 @@ def explain(model: "PreTrainedModel", tokenizer: Any, target: str, sentence: str
 
 
 def translate_from(model: "PreTrainedModel", ids: torch.Tensor, prefix: list[int]) -> list[int]:
-    """The tokens of the translation of `ids` [1, S] that begins with `prefix`, with the end."""
+    """The tokens of the translation of `ids` [1, S] that begins with `prefix`, including the end token."""
     start: list[int] = [model.config.decoder_start_token_id, *prefix]
-    most = min(MOST, getattr(model.config, "max_target_positions", None) or MOST)
+    most = min(MAX_TOKENS, getattr(model.config, "max_target_positions", None) or MAX_TOKENS)
     if len(start) >= most:
         raise Refused(f"prefix has {len(prefix)} tokens; up to {most - 2} are allowed.")
     found = model.generate(  # type: ignore[operator]
@@ -67,7 +67,7 @@ def translate_from(model: "PreTrainedModel", ids: torch.Tensor, prefix: list[int
 
 
 def logits_of(model: "PreTrainedModel", ids: torch.Tensor, targets: list[list[int]]) -> torch.Tensor:
-    """Log-probabilities [K, T + 1, V] of what follows each part of K targets of one length T."""
+    """Log-probabilities [K, T + 1, V] of the next token at each position of K targets of length T."""
     inputs = torch.tensor([[model.config.decoder_start_token_id, *target] for target in targets])
     return model(ids.repeat(len(targets), 1), decoder_input_ids=inputs).logits.float().log_softmax(-1)
 
@@ -75,9 +75,9 @@ def logits_of(model: "PreTrainedModel", ids: torch.Tensor, targets: list[list[in
 def choices(
     model: "PreTrainedModel", ids: torch.Tensor, target: list[int], tokenizer: Any
 ) -> list[list[tuple[int, str, float]]]:
-    """At each position of `target`, the most probable tokens with their probabilities, the chosen one first.
+    """The most probable tokens at each position of `target` with their probabilities, the chosen one first.
 
-    Special tokens are no choices, except the end.
+    Special tokens are left out, except the end token.
     """
     found = logits_of(model, ids, [target[:-1]])[0].exp()  # [T, V]
     vocabulary, special = target_vocabulary(tokenizer), {*tokenizer.all_special_ids} - {tokenizer.eos_token_id}
@@ -96,15 +96,15 @@ def choices(
 def beam_steps(
     model: "PreTrainedModel", ids: torch.Tensor, prefix: list[int], vocabulary: Any
 ) -> list[list[dict[str, Any]]]:
-    """What beam search looks at in each step: the best `2 * BEAMS` continuations of all beams, best first.
+    """The candidates of beam search in each step: the best `2 * BEAMS` continuations of all beams, best first.
 
-    Each has its `piece`, the `parent` (number of the hypothesis that it continues, among those kept in the step
-    before), its `score` (log-probability) and its `state`: "kept", "ended" or "dropped".
+    Each has a `piece`, a `parent` (the index of its hypothesis among those kept in the previous step), a `score`
+    (log-probability) and a `state`: "kept", "ended" or "dropped".
     """
     end = model.config.eos_token_id
     kept: list[tuple[list[int], float]] = [(list(prefix), 0.0)]
     steps, ended = [], 0
-    while kept and ended < BEAMS and len(kept[0][0]) < MOST:
+    while kept and ended < BEAMS and len(kept[0][0]) < MAX_TOKENS:
         scores = logits_of(model, ids, [tokens for tokens, _ in kept])[:, -1]  # [K, V]
         scores = scores + torch.tensor([[score] for _, score in kept])
         best = scores.flatten().topk(2 * BEAMS)
@@ -126,7 +126,7 @@ def beam_steps(
 
 
 def words_of(tokens: list[int], tokenizer: Any) -> list[int | None]:
-    """The number of the word of each token of a translation; None for special tokens."""
+    """The word index of each token of a translation; None for special tokens."""
     vocabulary, special = target_vocabulary(tokenizer), tokenizer.all_special_ids
     texts = [vocabulary.decode(tokens[: length + 1]) for length in range(len(tokens))]
     return [None if token in special else text.strip().count(" ") for token, text in zip(tokens, texts, strict=True)]

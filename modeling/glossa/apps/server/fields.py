@@ -1,6 +1,6 @@
-"""The fields of each request: what is allowed, and their schema for the OpenAPI document at /spec.
+"""The fields of each request: their checks, and their schema for the OpenAPI document at /spec.
 
-The description of a field completes "... must be" in errors.
+Error messages put the description of a field after "... must be".
 """
 
 from typing import Annotated, Any, Literal, TypeVar
@@ -24,19 +24,19 @@ from .limits import Limits
 from .refusals import MAX_GLOSSARY, MAX_TERMS, MAX_TRANSLATIONS, Refused
 
 Fields = TypeVar("Fields", bound=BaseModel)
-MAX_TOKENS = 512  # of the beginning of a translation
-LEAST_SCORE = 50  # of a match that is used
+MAX_TOKENS = 512  # in a prefix
+LEAST_SCORE = 50  # of a match
 
 
 def _within_limits(value: Any, info: ValidationInfo) -> Any:
-    """`value`, if it is within the limits of the server, which are the context of the check."""
+    """Check a value against the limits of the server, which are the context of the validation."""
     assert isinstance(info.context, Limits)
     info.context.check(str(info.field_name), value)
     return value
 
 
 def _flag(value: Any) -> Any:
-    """A form has no other values than texts."""
+    """Read a flag. The values of a form are texts."""
     return {"true": True, "false": False}.get(value.lower(), value) if isinstance(value, str) else value
 
 
@@ -78,7 +78,7 @@ Flag = Annotated[bool, BeforeValidator(_flag), Field(description="true or false"
 
 
 class Request(BaseModel):
-    """Fields that every request may have."""
+    """The fields of every request."""
 
     model_config = {"strict": True, "extra": "ignore", "arbitrary_types_allowed": True}
     api_key: Annotated[
@@ -121,12 +121,12 @@ class WithMemory(Request):
 
     @property
     def recall(self) -> dict[str, Any]:
-        """What [`Wishes`] say about memories."""
+        """The fields of [`RequestOptions`] for memories."""
         return {"key": self._key, "memory": self.memory, "threshold": self.memory_threshold}
 
 
 class WithTexts(Request):
-    """A request with a text, or with several."""
+    """A request with one or several texts."""
 
     q: Texts
 
@@ -160,7 +160,7 @@ class FileFields(WithTerms, WithMemory, Directed):
 
 
 class DetectFields(WithTexts):
-    """A request for the languages of texts."""
+    """A request to detect the languages of texts."""
 
 
 class SuggestFields(Directed):
@@ -189,8 +189,8 @@ class InputsFields(Request):
     options: Annotated[Any, WithJsonSchema({"type": "object"}), Field(description="an object")] = None
 
 
-def checked(kind: type[Fields], given: dict[str, Any], limits: Limits) -> Fields:
-    """The fields of a request. Raises `Refused` for the first one that is missing or not allowed."""
+def validated(kind: type[Fields], given: dict[str, Any], limits: Limits) -> Fields:
+    """Validate the fields of a request. Raises `Refused` for the first one that is missing or invalid."""
     try:
         return kind.model_validate(given, context=limits)
     except ValidationError as error:
@@ -202,13 +202,13 @@ def checked(kind: type[Fields], given: dict[str, Any], limits: Limits) -> Fields
         raise Refused(f"{name} must be {description}.") from error
 
 
-ERRORS = {400: "The request cannot be answered.", 403: "No permission.", 429: "Too many requests.", 500: "A fault."}
-FIRST, LAST = ("q", "file", "inputs"), ("glossary", "api_key")  # as a reader expects them
+ERRORS = {400: "Invalid request.", 403: "No permission.", 429: "Too many requests.", 500: "Server error."}
+FIRST, LAST = ("q", "file", "inputs"), ("glossary", "api_key")  # in the documentation
 JSON, FORM, MULTIPART = "application/json", "application/x-www-form-urlencoded", "multipart/form-data"
 
 
-def described(kind: type[Request], kinds: tuple[str, ...] = (JSON, FORM)) -> dict[str, Any]:
-    """The body and the errors of a route, for FastAPI's OpenAPI document."""
+def openapi_body(kind: type[Request], kinds: tuple[str, ...] = (JSON, FORM)) -> dict[str, Any]:
+    """Describe the body and the errors of a route for FastAPI's OpenAPI document."""
     schema = kind.model_json_schema()
     fields = schema["properties"]
     order = sorted(fields, key=lambda name: (name not in FIRST, name in LAST))

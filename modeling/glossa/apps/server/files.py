@@ -1,4 +1,4 @@
-"""Documents that are sent to the server, and texts with HTML tags: translated like files of `glossa translate`."""
+"""Translate uploaded documents and texts with HTML tags, as `glossa translate` translates files."""
 
 import asyncio
 import io
@@ -11,75 +11,77 @@ from ...base.errors import GlossaError
 from ...translate.review import Problems
 from ..documents.formats.opening import ENDINGS, Languages, Opened, ending_of, format_of, open_document
 from ..documents.job import Work
-from .models import PLAIN, Models, Step, Wishes
+from .models import DEFAULT_OPTIONS, Models, RequestOptions, Step
 from .queue import Queue, in_thread
 from .refusals import MAX_FILE, Refused, too_many
 
-AT_ONCE = 2  # documents; more are refused
-MAX_SECONDS = 600  # of a document
-KEPT = 100  # translated documents; the oldest is removed
-# Bytes to which a packed document may unpack: what can be XML, as a file that is not packed, and all of it.
+MAX_RUNNING = 2  # documents at a time
+MAX_SECONDS = 600  # for a document
+MAX_SAVED = 100  # translated documents, of which the oldest are removed
+# Members of a packed document that may be XML. Unpacked, they may be as large as an unpacked document.
 XML = (".xml", ".xhtml", ".html", ".htm", ".ncx", ".opf", ".rels")
 MAX_UNPACKED = 5 * MAX_FILE
 
 
 class Files:
-    """Translates documents, and keeps the newest translations in a folder until they are fetched.
+    """Translates documents, and saves the newest translations for download.
 
     Args:
-        folder: The folder, for this server alone.
-        queue: Where sentences wait.
-        models: The models, with the memories, whose sentences a document may not show.
+        folder: Folder for translations, which no other server uses.
+        queue: The queue for sentences.
+        models: The models and memories. Some memories hide their sentences from documents.
     """
 
     def __init__(self, folder: Path, queue: Queue, models: Models):
         self.folder, self.queue, self.models = folder, queue, models
         self.running = 0
-        self.names: dict[str, str] = {}  # of translated documents, for those who fetch them
+        self.names: dict[str, str] = {}  # names of translated documents for their users
 
     @staticmethod
     def endings() -> list[str]:
-        """Endings of the names of documents that are translated."""
+        """The supported file extensions."""
         return sorted({".txt", *(ending for endings in ENDINGS.values() for ending in endings.split())})
 
     async def translate_file(
-        self, content: bytes, name: str, step: Step, wishes: Wishes = PLAIN
+        self, content: bytes, name: str, step: Step, options: RequestOptions = DEFAULT_OPTIONS
     ) -> tuple[str, list[str]]:
-        """Translate a document with the model of `step`: the name under which it can be fetched, and missing terms.
+        """Translate a document with the model of `step`. Returns its name for download, and the missing terms.
 
-        Raises `Refused` for a document that is broken or of no known format, and if others are being translated.
+        Raises `Refused` if the document is broken, its format unknown, or the server busy.
         """
         ending = ending_of(name) or Path(name).suffix.lower()
         if ending not in self.endings():
             raise Refused(f"file is {ending or 'a name without ending'}; it may be {', '.join(self.endings())}.")
-        if self.running >= AT_ONCE:
+        if self.running >= MAX_RUNNING:
             raise too_many(f"{self.running} documents are being translated.")
         self.running += 1
         deadline = asyncio.get_running_loop().time() + MAX_SECONDS
         try:
-            found, missing = await self._translate_content(content, ending, step, wishes, deadline)
+            found, missing = await self._translate_content(content, ending, step, options, deadline)
         finally:
             self.running -= 1
-        for old in sorted(self.folder.iterdir(), key=lambda path: path.stat().st_mtime)[: 1 - KEPT]:
+        for old in sorted(self.folder.iterdir(), key=lambda path: path.stat().st_mtime)[: 1 - MAX_SAVED]:
             old.unlink()
             self.names.pop(old.name, None)
-        # Who knows the name may fetch the file, so nobody can guess it.
+        # The name permits the download, so it must be hard to guess.
         new = self.folder / f"{secrets.token_urlsafe(16)}.{step.target}{ending}"
         new.write_bytes(found)
         given = "".join(filter(str.isprintable, name.replace("\\", "/").rpartition("/")[2]))
         self.names[new.name] = f"{Path(given).stem}.{step.target}{ending}"
         return new.name, missing
 
-    async def translate_html(self, text: str, step: Step, wishes: Wishes, deadline: float) -> tuple[str, list[str]]:
-        """The translation of a text with HTML tags, which keep their places, and the terms that it lacks."""
-        content, missing = await self._translate_content(text.encode("utf-8"), ".html", step, wishes, deadline)
+    async def translate_html(
+        self, text: str, step: Step, options: RequestOptions, deadline: float
+    ) -> tuple[str, list[str]]:
+        """Translate a text with HTML tags. Returns the translation and the missing terms."""
+        content, missing = await self._translate_content(text.encode("utf-8"), ".html", step, options, deadline)
         return content.decode("utf-8"), missing
 
     async def _translate_content(
-        self, content: bytes, ending: str, step: Step, wishes: Wishes, deadline: float
+        self, content: bytes, ending: str, step: Step, options: RequestOptions, deadline: float
     ) -> tuple[bytes, list[str]]:
-        """A translated document, and missing terms. No thread is held while its sentences wait in the queue."""
-        translator = await self.models.translator(step, wishes)
+        """Translate a document. No thread is blocked while its sentences wait in the queue."""
+        translator = await self.models.translator(step, options)
         work = Work(translator, translator.translate_segments, Problems(None), hides=self.models.memories.hides)
         path = Path(f"document{ending}")
         done = []
@@ -112,21 +114,21 @@ class Files:
                 raise GlossaError(str(error).replace(str(source), str(path))) from error
 
     def path(self, name: str) -> Path:
-        """The translated document of this name. Raises `Refused` if there is none."""
+        """The file of a translated document. Raises `Refused` if it does not exist."""
         if name not in {path.name for path in self.folder.iterdir()}:
             raise Refused("There is no file of this name. Translate the document again.", 404)
         return self.folder / name
 
 
 def check_unpacked(content: bytes) -> None:
-    """Raise `Refused` for a packed document that is too large when it is unpacked."""
+    """Raise `Refused` if a packed document would be too large unpacked."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = archive.infolist()
     except zipfile.BadZipFile:
-        return  # it is not packed, or whoever opens it says what is wrong
+        return  # not packed, or broken, which is reported when it is opened
     texts = [member for member in members if member.filename.lower().endswith(XML)]
     for what, some, most in (("The texts of the document", texts, MAX_FILE), ("The document", members, MAX_UNPACKED)):
-        size = sum(member.file_size for member in some)  # zipfile unpacks no more than this
+        size = sum(member.file_size for member in some)  # zipfile unpacks at most this
         if size > most:
             raise Refused(f"{what} unpacked would be {size:,} bytes; at most {most:,} are allowed. Divide it.")

@@ -1,4 +1,4 @@
-"""What requests may ask for: texts and characters of each, and requests of a client in a minute."""
+"""Limits of requests: texts, characters, and requests per minute."""
 
 import math
 from collections import deque
@@ -9,17 +9,17 @@ from typing import Any
 from .refusals import MAX_BODY, Refused
 
 MINUTE = 60.0  # seconds
-JSON_BYTES = 12  # that a character may take
+JSON_BYTES = 12  # of a character, at most
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits that who runs a server may choose. The names of their options are LibreTranslate's.
+    """The limits that options set. The options have LibreTranslate's names.
 
     Attributes:
-        texts: Texts of a request.
-        characters: Characters of a request, of all its texts together.
-        requests: Requests of a client in a minute; None for any number.
+        texts: Texts in a request.
+        characters: Characters in a request, of all its texts.
+        requests: Requests per minute and client; None for no limit.
     """
 
     texts: int = 1_000
@@ -28,11 +28,11 @@ class Limits:
 
     @property
     def body(self) -> int:
-        """Bytes of a request without a file."""
+        """Maximum bytes of a request without a file."""
         return max(MAX_BODY, JSON_BYTES * self.characters)
 
     def check(self, name: str, value: Any) -> None:
-        """Raise `Refused` unless the field `name` is a text or a list of texts that is allowed."""
+        """Raise `Refused` unless the field `name` is a text or a list of texts within the limits."""
         texts = value if isinstance(value, list) else [value]
         if not 1 <= len(texts) <= self.texts or not all(isinstance(text, str) for text in texts):
             raise Refused(f"{name} must be a text or a list of 1 to {self.texts:,} texts.")
@@ -48,15 +48,15 @@ class Clients:
     """The requests of each client in the last minute.
 
     Attributes:
-        most: How many are allowed; None for any number.
-        times: When the requests of each client came, the client that asked last at the end.
+        most: Allowed number; None for no limit.
+        times: Arrival times by client. The client of the newest request is last.
     """
 
     most: int | None = None
     times: dict[str, deque[float]] = field(default_factory=dict)
 
     def count(self, client: str) -> None:
-        """Count a request. Raises `Refused` if the client has had as many as are allowed."""
+        """Count a request. Raises `Refused` if the client has reached the limit."""
         if self.most is None:
             return
         now = monotonic()

@@ -1,4 +1,4 @@
-"""The translation memories of a server: one that all requests read, and one of each key."""
+"""The translation memories of a server: shared ones for all requests, and one for each key."""
 
 import hashlib
 import tempfile
@@ -24,29 +24,30 @@ Pair = tuple[str, str]  # codes of a source and a target language
 
 @dataclass
 class Memories:
-    """The memories of a server, by languages. Their files may come, go, and be replaced at any time.
+    """The memories of a server. Their files may be added, removed and replaced at any time.
 
     Attributes:
-        shared: What all requests read.
-        folder: Where each key has memories of its own, which its suggestions enter; None for none.
-        writers: Names of the keys whose suggestions enter the shared ones instead.
-        shows: Whether answers show what the shared ones hold: the sources and translations of their matches.
+        shared: Memories for all requests, by languages.
+        folder: Folder with a memory for each key, which saves its suggestions; None for none.
+        writers: Names of the keys whose suggestions are saved in the shared memories instead.
+        shows: Responses include the sources and translations of matches in the shared memories.
     """
 
     shared: dict[Pair, Memory] = field(default_factory=dict)
     folder: Path | None = None
     writers: frozenset[str] = frozenset()
     shows: bool = False
-    open_ones: dict[Path, tuple[Memory, int]] = field(default_factory=dict)  # each with the number of its file
+    open_files: dict[Path, tuple[Memory, int]] = field(default_factory=dict)  # by path, with their inode numbers
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @classmethod
     def opened(
         cls, path: Path | None, pairs: Iterable[Pair], folder: Path | None, writers: Iterable[str], shows: bool
     ) -> "Memories":
-        """The memory at `path`, for all of `pairs` whose languages it has.
+        """Open the memory at `path` for all `pairs` of languages that it has.
 
-        Raises `GlossaError` if it has none of them, or if `writers` are given and it is a file of pairs, not a memory.
+        Raises `GlossaError` if it has none of them, or if `writers` are given and `path` is not a memory but a file of
+        pairs.
         """
         if path or folder:
             require("rapidfuzz", "memory")
@@ -67,12 +68,12 @@ class Memories:
         return cls(found, folder, writers, shows)
 
     def recall(self, pair: Pair, key: str, threshold: int) -> Recall | None:
-        """What requests with a key take from memories: its own first, then the shared one; None if there are none."""
-        found = [memory for memory in (self.own(key, pair), self.of_all(pair)) if memory is not None]
+        """Matches for requests with a key: from its own memory first, then from the shared one. None without both."""
+        found = [memory for memory in (self.key_memory(key, pair), self.shared_memory(pair)) if memory is not None]
         return Recall(found, threshold) if found else None
 
-    def of_all(self, pair: Pair) -> Memory | None:
-        """The shared memory, if there is one."""
+    def shared_memory(self, pair: Pair) -> Memory | None:
+        """The shared memory for a direction, or None."""
         memory = self.shared.get(pair)
         if memory is None or memory.folder is not None:
             return memory
@@ -80,8 +81,8 @@ class Memories:
             current.check_languages(*pair)
         return current
 
-    def own(self, key: str, pair: Pair, new: bool = False) -> Memory | None:
-        """The memory of a key, which `new` makes if it has none."""
+    def key_memory(self, key: str, pair: Pair, new: bool = False) -> Memory | None:
+        """The memory of a key, or None. `new` creates it."""
         if not key or self.folder is None:
             return None
         path = self._folder(self.folder, key) / f"{'-'.join(pair)}.memory"
@@ -91,40 +92,42 @@ class Memories:
 
     @staticmethod
     def _folder(folder: Path, key: str) -> Path:
-        return folder / hashlib.sha256(key.encode()).hexdigest()[:32]  # a name may hold what no file name does
+        return (
+            folder / hashlib.sha256(key.encode()).hexdigest()[:32]
+        )  # names may have characters that file names may not
 
     def _current(self, path: Path) -> Memory | None:
-        """The memory that is in a file now, if there is one."""
+        """The memory in a file as it is now, or None."""
         try:
             number = path.stat().st_ino
         except (FileNotFoundError, NotADirectoryError):
             return None
         with self.lock:
-            memory, known = self.open_ones.get(path, (None, 0))
-            if memory is None or known != number:  # requests that still use another file keep it until they end
+            memory, known = self.open_files.get(path, (None, 0))
+            if memory is None or known != number:  # running requests keep the old file open
                 memory = Memory.open(path)
-                self.open_ones[path] = memory, number
+                self.open_files[path] = memory, number
             return memory
 
-    def takes(self, key: str) -> bool:
-        """Whether suggestions of a key enter a memory."""
+    def accepts(self, key: str) -> bool:
+        """Whether a memory saves the suggestions of a key."""
         return bool(key) and (self.folder is not None or key in self.writers)
 
     @property
-    def takes_any(self) -> bool:
-        """Whether suggestions of any key enter a memory."""
+    def accepts_any(self) -> bool:
+        """Whether a memory saves the suggestions of any key."""
         return self.folder is not None or bool(self.writers)
 
-    def written(self, key: str, pair: Pair, new: bool = False) -> Memory | None:
-        """The memory that the suggestions of a key enter."""
-        return self.of_all(pair) if key in self.writers else self.own(key, pair, new)
+    def memory_to_write(self, key: str, pair: Pair, new: bool = False) -> Memory | None:
+        """The memory for the suggestions of a key, or None."""
+        return self.shared_memory(pair) if key in self.writers else self.key_memory(key, pair, new)
 
     def add(self, key: str, pair: Pair, source: str, target: str) -> bool:
-        """Keep the approved translation of each line of a text, and of its sentences if both sides have as many.
+        """Save the translation of each line of a text, and of its sentences if both sides have equally many.
 
-        Returns whether there is a memory that takes it.
+        Returns whether a memory has saved it.
         """
-        memory = self.written(key, pair, new=True)
+        memory = self.memory_to_write(key, pair, new=True)
         if memory is None:
             return False
         date = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
@@ -133,8 +136,8 @@ class Memories:
         return not memory.add([each for line in lines for each in (line, *parts_of(line))]).refused
 
     def take_back(self, key: str, pair: Pair, source: str) -> bool:
-        """Remove the approved translations of the lines of a text, and of their sentences; whether there was one."""
-        memory = self.written(key, pair)
+        """Remove the translations of a text's lines and their sentences. Returns whether there were any."""
+        memory = self.memory_to_write(key, pair)
         if memory is None:
             return False
         texts = [text for line in source.split("\n") for text in (line, *split_text(line)[0])]
@@ -145,17 +148,17 @@ class Memories:
         return bool(ids)
 
     def version(self, key: str) -> str:
-        """What changes with every memory that a key reads, and differs between keys."""
+        """A version that changes with the memories of a key, and differs between keys."""
         paths = sorted(self._folder(self.folder, key).glob("*.memory")) if key and self.folder is not None else []
-        found = [*map(self._current, paths), *map(self.of_all, self.shared)]
+        found = [*map(self._current, paths), *map(self.shared_memory, self.shared)]
         return stamp_texts([key, *(f"{memory.path} {memory.version}" for memory in found if memory is not None)])
 
     def hides(self, match: UsedMatch) -> bool:
-        """Whether answers do not show the sentences of a match."""
+        """Whether responses hide the sentences of a match."""
         return not self.shows and match.memory in {str(memory.path) for memory in self.shared.values()}
 
-    def described(self, translation: Translation) -> list[dict[str, Any]]:
-        """The matches behind a translation as they are answered."""
+    def describe_matches(self, translation: Translation) -> list[dict[str, Any]]:
+        """The matches of a translation as in responses."""
         found = []
         for match in translation.matches:
             sides = {} if self.hides(match) else {"source": match.source, "target": match.target}
@@ -164,16 +167,16 @@ class Memories:
 
 
 def _make(path: Path, pair: Pair) -> None:
-    """Make an empty memory, unless another process does. Raises `GlossaError` if it cannot be made."""
+    """Create an empty memory, unless another process does. Raises `GlossaError` if the file cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(f"{path}.locked"), tempfile.TemporaryDirectory(dir=path.parent) as folder:
             if path.exists():
                 return
-            for left in ("-wal", "-shm"):  # of one that was removed
+            for left in ("-wal", "-shm"):  # left by a removed memory
                 Path(f"{path}{left}").unlink(missing_ok=True)
             new = Path(folder, path.name)
             Memory.create(new, *pair).close()
-            new.replace(path)  # others open it when it is whole
+            new.replace(path)  # other processes see only the complete file
     except OSError as error:
         raise GlossaError(f"{path} cannot be written: {error.strerror}. Check the folder of --memories.") from error

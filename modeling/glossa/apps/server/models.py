@@ -1,4 +1,4 @@
-"""The models of a server: which directions they translate, and those that are in memory."""
+"""The models of a server: their directions, and loading them."""
 
 import asyncio
 import logging
@@ -32,10 +32,10 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Step:
-    """One model, and the languages that it translates between.
+    """A model and one of its directions.
 
     Attributes:
-        model: Its folder or Hub name.
+        model: Folder or Hub name.
         source: Code of the source language.
         target: Code of the target language.
     """
@@ -46,17 +46,17 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Wishes:
-    """Options of a request: number of translations, confidence, glossary.
+class RequestOptions:
+    """Options of a request.
 
     Attributes:
-        count: Translations of each text.
-        confident: The probability that each needs no correction, if the model has learned it.
-        glossary: Terms and their translations, which each must have.
-        words: The probability of each word that it is right.
-        key: The name of the key of the request, which has a memory of its own.
-        memory: Whether memories are used.
-        threshold: The least score of a match.
+        count: Number of translations of each text.
+        confident: Compute the probability that each translation needs no correction, if the model has learned it.
+        glossary: Terms, and the translations that they must have.
+        words: Compute the probability that each word is right.
+        key: Name of the key of the request, which may have its own memory.
+        memory: Use translation memories.
+        threshold: Lowest score of a match.
     """
 
     count: int = 1
@@ -68,13 +68,13 @@ class Wishes:
     threshold: int = USED
 
     @property
-    def search(self) -> "Wishes":
-        """What a translator depends on, whatever its memory."""
-        return Wishes(self.count, self.confident, self.glossary, self.words)
+    def search(self) -> "RequestOptions":
+        """The options without those for memories, which translators do not depend on."""
+        return RequestOptions(self.count, self.confident, self.glossary, self.words)
 
 
-PLAIN = Wishes()
-BETWEEN = Wishes(memory=False)  # of a translation into the language between two models
+DEFAULT_OPTIONS = RequestOptions()
+WITHOUT_MEMORY = RequestOptions(memory=False)
 
 
 @dataclass(eq=False)
@@ -82,53 +82,53 @@ class Loaded:
     """A model in memory.
 
     Attributes:
-        name: Its folder or Hub name.
-        engine: Translates.
+        name: Folder or Hub name.
+        engine: Its engine.
         tokenizer: Its tokenizer.
-        translators: Those without a glossary, by direction and wishes.
+        translators: Translators without a glossary, by direction and options.
     """
 
     name: str
     engine: Engine
     tokenizer: Any
-    translators: dict[tuple[Step, Wishes], Translator] = field(default_factory=dict)
+    translators: dict[tuple[Step, RequestOptions], Translator] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
     _in_torch: "tuple[PreTrainedModel, PreTrainedTokenizerBase] | None" = None
 
-    def translator(self, step: Step, wishes: Wishes) -> Translator:
-        """The translator of `step` that does what a request wants, without a memory."""
-        search = wishes.search
-        if search.glossary:  # few requests have the same one
+    def translator(self, step: Step, options: RequestOptions) -> Translator:
+        """The translator of `step` with the options of a request, without a memory."""
+        search = options.search
+        if search.glossary:  # requests seldom share a glossary
             return self._make(step, search)
         if (step, search) not in self.translators:
             self.translators[step, search] = self._make(step, search)
         return self.translators[step, search]
 
-    def _make(self, step: Step, wishes: Wishes) -> Translator:
+    def _make(self, step: Step, options: RequestOptions) -> Translator:
         tagged = Languages.of_tokenizer(self.tokenizer).tagged
         tokenizer = self.tokenizer.into(step.target) if tagged else self.tokenizer
         if getattr(tokenizer, "codes", None):
             tokenizer.src_lang = tokenizer.named(step.source)
-        confident = wishes.confident and self.engine.profile.confidence is not None
+        confident = options.confident and self.engine.profile.confidence is not None
         glossary, terms = None, None
-        if wishes.glossary:
-            glossary = Glossary(wishes.glossary, Pair(step.source, step.target))
-            self.searching()  # before the answer begins, for a model that has none
+        if options.glossary:
+            glossary = Glossary(options.glossary, Pair(step.source, step.target))
+            self.searching()  # before the response starts: the model may not support it
         kept = keeps_sentinels(self.name, self.engine)
         if kept or glossary is not None:
             terms = Terms(self.searching, glossary, (), step.target if tagged else None, kept)
-        search = Search(max(self.engine.num_beams, wishes.count), wishes.count)
-        checks = Checks("copy", confident=confident, words=wishes.words and confident)
+        search = Search(max(self.engine.num_beams, options.count), options.count)
+        checks = Checks("copy", confident=confident, words=options.words and confident)
         return Translator(self.engine, tokenizer, search, checks, terms=terms, target_language=step.target)
 
     def searching(self) -> "ConstrainedEngine":
-        """The model with the search for terms. Raises `GlossaError` if it has none."""
+        """The engine for constrained search. Raises `GlossaError` if the model does not support it."""
         from ...translate.search.constrained import ConstrainedEngine
 
         return ConstrainedEngine(*self.in_torch())
 
     def in_torch(self) -> "tuple[PreTrainedModel, PreTrainedTokenizerBase]":
-        """The model in torch and its tokenizer, for all that CTranslate2 does not do; loaded at the first use."""
+        """The model in torch and its tokenizer, loaded at the first use, for what CTranslate2 cannot do."""
         with self.lock:
             if self._in_torch is None:
                 self._in_torch = torch_model([self.name], self.engine, None)
@@ -139,13 +139,12 @@ class Models:
     """The models of a server, each loaded at its first use.
 
     Args:
-        names: Folders or Hub names; "en-fr=NAME" for a model that does not say its languages.
-        max_loaded: Models in memory; a further one replaces the one that was not used for the longest time.
-        engine: As in [`build_translator`].
+        names: Folders or Hub names. "en-fr=NAME" names the languages of a model that does not record them.
+        max_loaded: Number of models in memory. A further one replaces the least recently used.
+        engine: See [`build_translator`].
 
     Raises:
-        GlossaError: if the languages of a model are not known, two models have one direction, or the memory has no
-            pair of any.
+        GlossaError: If the languages of a model are unknown, or two models have the same direction.
     """
 
     def __init__(self, names: list[str], max_loaded: int = 4, engine: str = "auto"):
@@ -166,19 +165,19 @@ class Models:
 
     @property
     def languages(self) -> dict[str, list[str]]:
-        """The target languages of each source language, through another language too."""
+        """The target languages of each source language, including those through a pivot language."""
         sources = dict.fromkeys(source for source, _ in self.steps)
         codes = dict.fromkeys(code for pair in self.steps for code in reversed(pair))
         return {source: [code for code in codes if self.find(source, code)] for source in sources}
 
     @property
     def listed(self) -> dict[str, list[str]]:
-        """The target languages of every language, also of those that are only targets."""
+        """The target languages of every language. Languages that are only targets have none."""
         codes = dict.fromkeys(code for pair in self.steps for code in pair)
         return {code: self.languages.get(code, []) for code in codes}
 
     def find(self, source: str, target: str) -> list[Step]:
-        """The models that translate from `source` to `target`: one, or two through another language, or none."""
+        """The models that translate from `source` to `target`: one, two through a pivot language, or none."""
         if (source, target) in self.steps:
             return [self.steps[source, target]]
         if source == target:
@@ -189,7 +188,7 @@ class Models:
         return []
 
     def route(self, source: str, target: str) -> list[Step]:
-        """The models that translate from `source` to `target`, one or two. Raises `Refused` if there are none."""
+        """The one or two models that translate from `source` to `target`. Raises `Refused` if there are none."""
         languages = self.languages
         if steps := self.find(source, target):
             return steps
@@ -202,27 +201,27 @@ class Models:
             f"{names[0]} is not available as a target language from {names[1]}, which is translated into {targets}."
         )
 
-    async def translator(self, step: Step, wishes: Wishes = PLAIN) -> Translator:
-        """A translator that does what a request wants; its model is loaded if it is not in memory."""
-        found = await self._without_memory(step, wishes)
-        if not wishes.memory:
+    async def translator(self, step: Step, options: RequestOptions = DEFAULT_OPTIONS) -> Translator:
+        """The translator with the options of a request. Loads its model if necessary."""
+        found = await self._without_memory(step, options)
+        if not options.memory:
             return found
         pair = step.source, step.target
-        recall = await in_thread(self.memories.recall, pair, wishes.key, wishes.threshold)
+        recall = await in_thread(self.memories.recall, pair, options.key, options.threshold)
         return found if recall is None else found.with_recall(recall)
 
-    async def _without_memory(self, step: Step, wishes: Wishes) -> Translator:
+    async def _without_memory(self, step: Step, options: RequestOptions) -> Translator:
         loaded = await self.load(step.model)
-        if not wishes.glossary:
-            return loaded.translator(step, wishes)
-        try:  # the first one loads the model in torch, for its search
-            return await in_thread(loaded.translator, step, wishes)
+        if not options.glossary:
+            return loaded.translator(step, options)
+        try:  # the first request loads the model in torch
+            return await in_thread(loaded.translator, step, options)
         except GlossaError as error:
             logger.error("%s", error)
-            raise Refused("Here this model takes no glossary; the log of the server says why.") from error
+            raise Refused("Here this model takes no glossary. See the log of the server.") from error
 
     async def load(self, name: str) -> Loaded:
-        """A model, which is loaded if it is not in memory."""
+        """Return a model. Loads it if necessary."""
         if name not in self.loaded:
             async with self.turn:
                 if name not in self.loaded:
@@ -235,21 +234,21 @@ class Models:
             engine, tokenizer = await in_thread(load, name, self.engine)
         except GlossaError as error:
             logger.error("%s", error)
-            raise Refused("The model does not load; the log of the server says why.", 500) from error
+            raise Refused("The model does not load. See the log of the server.", 500) from error
         self.loaded[name] = Loaded(name, engine, tokenizer)
-        while len(self.loaded) > self.max_loaded:  # requests that are being translated keep theirs until they end
-            logger.info("%s leaves the memory.", self.loaded.popitem(last=False)[0])
+        while len(self.loaded) > self.max_loaded:  # running requests keep their model
+            logger.info("%s was unloaded.", self.loaded.popitem(last=False)[0])
 
     async def reload(self) -> None:
-        """Load the models in memory again. Requests use the old ones until the new ones are there."""
+        """Reload the models in memory. Requests use the old ones until the new ones are loaded."""
         for name in list(self.loaded):
             async with self.turn:
                 await self._load(name)
-            logger.info("%s was loaded again.", name)
+            logger.info("%s was reloaded.", name)
 
 
 def directions(name: str) -> list[Step]:
-    """The languages between which a model translates. Raises `GlossaError` if they are unknown."""
+    """The directions of a model. Raises `GlossaError` if its languages are unknown."""
     given, _, model = name.rpartition("=")
     if given:
         source, _, target = given.partition("-")
@@ -261,7 +260,7 @@ def directions(name: str) -> list[Step]:
     sources = [known.source] if known.source else list(known.targets) if known.tagged else []
     steps = [Step(model, source, target) for source in sources for target in known.targets if source != target]
     if not steps:
-        raise GlossaError(f"{model} does not say its languages. Give them: SOURCE-TARGET={model}.")
+        raise GlossaError(f"The languages of {model} are unknown. Give them: SOURCE-TARGET={model}.")
     return steps
 
 

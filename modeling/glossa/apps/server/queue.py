@@ -1,4 +1,4 @@
-"""One queue for the sentences of all requests: pieces of work, of which each request gets one in turn."""
+"""The queue for the sentences of all requests, which take turns by batches."""
 
 import asyncio
 import contextlib
@@ -16,18 +16,18 @@ from .refusals import MAX_REQUESTS, MAX_SECONDS, Refused, too_many
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
-# While a piece is translated on all cores, another thread prepares the next one.
+# One thread translates a batch on all cores while another prepares the next one.
 THREADS = 2
-# Characters times beams of a piece, unless a sentence has more: a fifth of a second with a model of nine million
-# parameters on one core. An engine that has begun a piece ends it, so others wait for so long.
-PIECE = 2_500
-SENTENCE = 20  # characters that any sentence counts as, in addition to its own
-TERMS = 10  # times as long as other searches take those for the terms of a glossary
-MOST = 200_000  # characters that may wait; then requests are refused until there is room
+# Characters times beams of a batch, unless a sentence has more. With a model of nine million parameters on one core,
+# it takes a fifth of a second, for which other requests wait: a running batch is not interrupted.
+MAX_BATCH = 2_500
+SENTENCE_COST = 20  # characters that each sentence costs in addition to its own
+GLOSSARY_COST = 10  # searches with a glossary take this many times as long
+MAX_WAITING = 200_000  # characters; further requests are refused
 
 
 async def in_thread(function: Callable[..., T], *given: Any) -> T:
-    """The result of a function in another thread. A caller that is canceled waits until the thread is free."""
+    """Run a function in another thread. A canceled caller waits until the thread is free."""
     work = asyncio.ensure_future(asyncio.to_thread(function, *given))
     try:
         return await asyncio.shield(work)
@@ -38,68 +38,68 @@ async def in_thread(function: Callable[..., T], *given: Any) -> T:
 
 @dataclass(eq=False)
 class Job:
-    """The sentences of a request that wait for one translator.
+    """The sentences of a request for one translator.
 
     Attributes:
-        translator: Translates them.
-        sentences: The sentences, in their order.
-        give: Called in the thread of the translation with each piece when it is translated, or with an exception.
-        growing: Whether the first piece has one sentence, the next two, and so on, since somebody reads along.
-        turn: What its pieces have cost so far, above the time of the queue when it came.
-        begun: Sentences of the pieces so far.
-        running: Whether a piece is being translated.
-        left: Whether nobody waits for the answer any more.
+        translator: The translator.
+        sentences: The sentences, in order.
+        deliver: Called in the worker thread with each translated batch, or with an exception.
+        incremental: Start with a batch of one sentence and double the number, so that a reader sees the first soon.
+        virtual_time: The cost of its batches so far, plus the queue's virtual time at its arrival.
+        taken: Number of sentences in its batches so far.
+        running: A batch is being translated.
+        canceled: The client no longer waits.
     """
 
     translator: Translator
     sentences: Sequence[Sentence]
-    give: Callable[[Any], object]
-    growing: bool = False
-    turn: float = 0.0
-    begun: int = 0
+    deliver: Callable[[Any], object]
+    incremental: bool = False
+    virtual_time: float = 0.0
+    taken: int = 0
     running: bool = False
-    left: bool = False
+    canceled: bool = False
     weight: int = field(init=False)
 
     def __post_init__(self):
         terms = self.translator.terms
-        self.weight = self.translator.search.beams * (TERMS if terms is not None and terms.glossary else 1)
+        self.weight = self.translator.search.beams * (GLOSSARY_COST if terms is not None and terms.glossary else 1)
 
     @property
     def waiting(self) -> int:
-        """Characters of the sentences that no piece has had yet."""
-        return sum(len(sentence.source) for sentence in self.sentences[self.begun :])
+        """Characters of the sentences that wait."""
+        return sum(len(sentence.source) for sentence in self.sentences[self.taken :])
 
     @property
-    def due(self) -> float:
-        """When its next piece would be done if all jobs had the same share; the job with the lowest is next."""
-        rest = self.waiting + SENTENCE * (len(self.sentences) - self.begun)
-        return self.turn + min(rest * self.weight, PIECE)
+    def finish_time(self) -> float:
+        """The virtual time at which its next batch would be done. The job with the lowest is next."""
+        rest = self.waiting + SENTENCE_COST * (len(self.sentences) - self.taken)
+        return self.virtual_time + min(rest * self.weight, MAX_BATCH)
 
     def take(self, room: float, first: bool) -> list[Sentence]:
-        """The next piece, of at most `room`; the `first` of several jobs gets a sentence in any case."""
-        most = max(self.begun, 1) if self.growing else len(self.sentences)
-        piece: list[Sentence] = []
+        """Take the next batch, which costs at most `room`. The `first` job of a batch gets at least one sentence."""
+        most = max(self.taken, 1) if self.incremental else len(self.sentences)
+        batch: list[Sentence] = []
         cost = 0
-        for sentence in self.sentences[self.begun : self.begun + most]:
-            own = (len(sentence.source) + SENTENCE) * self.weight
-            if cost + own > room and not (first and not piece):
+        for sentence in self.sentences[self.taken : self.taken + most]:
+            own = (len(sentence.source) + SENTENCE_COST) * self.weight
+            if cost + own > room and not (first and not batch):
                 break
-            piece.append(sentence)
+            batch.append(sentence)
             cost += own
-        self.begun += len(piece)
-        self.turn += cost
-        self.running = bool(piece)
-        return piece
+        self.taken += len(batch)
+        self.virtual_time += cost
+        self.running = bool(batch)
+        return batch
 
 
 class Queue:
-    """Translates the sentences of requests in pieces.
+    """Translates the sentences of requests in batches.
 
-    The requests share the queue as in weighted fair queueing (Demers, Keshav and Shenker 1989): its time runs by the
-    cost of a piece divided by the number of requests, a request begins at the time at which it comes, and next is the
-    one whose piece would be done first. So a short one need not wait for a long one, nor a long one for ever more
-    short ones.
+    It uses weighted fair queueing (Demers, Keshav and Shenker 1989). Virtual time advances by the cost of
+    a batch divided by the number of requests, a request starts at the virtual time of its arrival, and next is the
+    request whose batch would be done first. So a short request does not wait for a long one, and many short ones do
+    not delay a long one forever.
     """
 
     def __init__(self) -> None:
@@ -111,23 +111,23 @@ class Queue:
         for thread in self.threads:
             thread.start()
 
-    async def pieces(
+    async def batches(
         self,
         translator: Translator,
         sentences: Sequence[Sentence],
         deadline: float | None = None,
-        growing: bool = False,
+        incremental: bool = False,
     ) -> AsyncIterator[list[Sentence]]:
-        """Translate the sentences that are not translated yet, and give each piece of them when it is.
+        """Translate the sentences that have no translation, and yield each batch when it is done.
 
         Args:
-            translator: Translates them. One whose `on_error` is "stop" would end the other requests of its piece.
-            sentences: The sentences, in their order.
-            deadline: Time of the event loop after which nobody waits for the rest; by default each piece has its own.
-            growing: As in [`Job`].
+            translator: The translator. If its `on_error` is "stop", an error ends all requests of a batch.
+            sentences: The sentences, in order.
+            deadline: Time limit, as a time of the event loop. By default, each batch has its own limit.
+            incremental: See [`Job`].
 
         Raises:
-            Refused: if there are too many requests, too much text waits, or the time is over.
+            Refused: If there are too many requests, too much text waits, or the time limit is exceeded.
         """
         loop = asyncio.get_running_loop()
         waiting = [sentence for sentence in sentences if not sentence.translations]
@@ -135,11 +135,11 @@ class Queue:
             return
         answers: asyncio.Queue[Any] = asyncio.Queue()
 
-        def give(found: Any) -> None:
-            with contextlib.suppress(RuntimeError):  # the loop is closed, so nobody waits
+        def deliver(found: Any) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(answers.put_nowait, found)
 
-        job = Job(translator, waiting, give, growing)
+        job = Job(translator, waiting, deliver, incremental)
         self._add(job)
         try:
             given = 0
@@ -153,16 +153,16 @@ class Queue:
         except TimeoutError:
             raise too_many("the translation was not ready in time.") from None
         finally:
-            job.left = True  # also of a request whose client has gone
+            job.canceled = True  # also if the client has disconnected
 
     async def translate(self, translator: Translator, sentences: Sequence[Sentence], deadline: float) -> None:
-        """Translate all sentences, as [`Queue.pieces`]."""
-        async with aclosing(self.pieces(translator, sentences, deadline)) as pieces:  # type: ignore[type-var]
-            async for _ in pieces:
+        """Translate all sentences. See [`Queue.batches`]."""
+        async with aclosing(self.batches(translator, sentences, deadline)) as batches:  # type: ignore[type-var]
+            async for _ in batches:
                 pass
 
     def close(self) -> None:
-        """Translate what waits, and end."""
+        """Translate the waiting sentences, and stop the threads."""
         with self.change:
             self.closed = True
             self.change.notify_all()
@@ -174,58 +174,58 @@ class Queue:
             self._forget()
             if len(self.jobs) >= MAX_REQUESTS:
                 raise too_many(f"{len(self.jobs)} requests are being answered.")
-            if self.jobs and sum(other.waiting for other in self.jobs) + job.waiting > MOST:
+            if self.jobs and sum(other.waiting for other in self.jobs) + job.waiting > MAX_WAITING:
                 raise too_many("too much text waits for translation.")
-            job.turn = self.now
+            job.virtual_time = self.now
             self.jobs.append(job)
             self.change.notify()
 
     def _forget(self) -> None:
-        """Remove the jobs that are done, and those that were left, unless a thread is still with them."""
-        self.jobs = [job for job in self.jobs if job.running or not (job.left or job.begun == len(job.sentences))]
+        """Remove finished and canceled jobs, except running ones."""
+        self.jobs = [job for job in self.jobs if job.running or not (job.canceled or job.taken == len(job.sentences))]
 
     def _work(self) -> None:
-        while piece := self._next():
+        while batch := self._next():
             found: Any = None
             try:
-                translator = next(iter(piece)).translator
-                translator.translate_segments([sentence for own in piece.values() for sentence in own])
+                translator = next(iter(batch)).translator
+                translator.translate_segments([sentence for own in batch.values() for sentence in own])
             except Exception:
                 logger.exception("Sentences could not be translated.")
-                found = Refused("The text could not be translated; the log of the server says why.", 500)
-            for job, own in piece.items():
-                job.give(found or own)
+                found = Refused("The text could not be translated. See the log of the server.", 500)
+            for job, own in batch.items():
+                job.deliver(found or own)
             with self.change:
-                for job in piece:
+                for job in batch:
                     job.running = False
-                    job.left = job.left or found is not None
+                    job.canceled = job.canceled or found is not None
                 self._forget()
                 self.change.notify_all()
 
     def _next(self) -> dict[Job, list[Sentence]]:
-        """The next piece, when there is one; empty when everything is done and the queue is closed."""
+        """Wait for the next batch. It is empty if the queue is closed and all work is done."""
         with self.change:
-            while not (piece := self._take()):
+            while not (batch := self._take()):
                 if self.closed and not self.jobs:
                     break
                 self.change.wait()
-        return piece
+        return batch
 
     def _take(self) -> dict[Job, list[Sentence]]:
-        """The sentences of the next job, and of others that wait for the same translator if there is room."""
+        """Take a batch of the next job, and of other jobs with the same translator if there is room."""
         self._forget()
-        ready = sorted((job for job in self.jobs if not job.running), key=lambda job: job.due)
-        piece: dict[Job, list[Sentence]] = {}
-        room: float = PIECE
+        ready = sorted((job for job in self.jobs if not job.running), key=lambda job: job.finish_time)
+        batch: dict[Job, list[Sentence]] = {}
+        room: float = MAX_BATCH
         for job in ready:
-            first = next(iter(piece), job)
+            first = next(iter(batch), job)
             if not job.translator.translates_as(first.translator):
                 continue
-            before = job.turn
+            before = job.virtual_time
             if own := job.take(room, first=job is first):
-                piece[job] = own
-                room -= job.turn - before
+                batch[job] = own
+                room -= job.virtual_time - before
                 self.now = max(self.now, before)
-        if piece:
-            self.now += (PIECE - room) / len(self.jobs)
-        return piece
+        if batch:
+            self.now += (MAX_BATCH - room) / len(self.jobs)
+        return batch

@@ -1,4 +1,4 @@
-"""Requests that are not answered."""
+"""Errors and limits of requests."""
 
 import importlib.util
 from collections.abc import Mapping
@@ -8,13 +8,13 @@ from ...base.shipped import shipped
 
 
 class Refused(Exception):
-    """A request that is not answered.
+    """A request that the server refuses.
 
     Args:
-        message: For its sender.
-        status: HTTP status: 400 for a request that cannot be answered, 403 without permission, 429 if there are too
-            many, 500 for a fault of the server.
-        headers: Further headers of the answer.
+        message: The error message for the client.
+        status: HTTP status: 400 for an invalid request, 403 without permission, 429 for too many requests, 500 for a
+            server error.
+        headers: Further headers of the response.
     """
 
     def __init__(self, message: str, status: int = 400, headers: Mapping[str, str] = MappingProxyType({})):
@@ -29,8 +29,8 @@ def too_many(why: str) -> Refused:
 MAX_BODY = 1 << 20  # bytes, unless more characters are allowed
 MAX_FILE = 10 << 20  # bytes
 MAX_TERMS = 200  # lines of a glossary
-MAX_GLOSSARY = 10_000  # characters of it
-# Of texts that are translated at once with a glossary: a sentence that lacks many terms takes seconds.
+MAX_GLOSSARY = 10_000  # characters of a glossary
+# Characters of a request with a glossary, unless it is streamed: a sentence that lacks many terms takes seconds.
 MAX_WITH_GLOSSARY = 2_000
 MAX_REQUESTS = 256  # at the same time
 

@@ -1,4 +1,4 @@
-"""How the fields of a request come: as JSON, a form or the query string, within limits."""
+"""Read the fields of a request from JSON, a form or the query string, within limits."""
 
 import asyncio
 import json
@@ -13,8 +13,8 @@ T = TypeVar("T")
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 
-class BoundedBody:
-    """An ASGI application that refuses bodies above `most` bytes, with files above `MAX_FILE`, while they come."""
+class BodyLimitMiddleware:
+    """Middleware that stops reading a body after `most` bytes; a body with a file, after `MAX_FILE` bytes."""
 
     def __init__(self, app: Callable, most: int):
         self.app, self.most = app, most
@@ -38,7 +38,7 @@ class BoundedBody:
 
 
 async def read_fields(request: Request) -> dict[str, Any]:
-    """The fields of a request. A field of the query string or of a form that is given several times is a list."""
+    """The fields of a request. A field that a form or query string has several times is a list."""
     pairs: list[tuple[str, Any]] = list(request.query_params.multi_items())
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     try:
@@ -67,10 +67,10 @@ def _collected(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return fields
 
 
-async def until_left(request: Request, work: Awaitable[T]) -> T:
-    """The result of `work`, which is canceled if the client closes the connection."""
+async def cancel_on_disconnect(request: Request, work: Awaitable[T]) -> T:
+    """Await `work`, which is canceled if the client closes the connection."""
     task = asyncio.ensure_future(work)
-    leaving = asyncio.ensure_future(_left(request))
+    leaving = asyncio.ensure_future(_wait_for_disconnect(request))
     try:
         await asyncio.wait({task, leaving}, return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
@@ -81,6 +81,6 @@ async def until_left(request: Request, work: Awaitable[T]) -> T:
         leaving.cancel()
 
 
-async def _left(request: Request) -> None:
+async def _wait_for_disconnect(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass

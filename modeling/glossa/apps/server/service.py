@@ -1,4 +1,4 @@
-"""What a server does for each request: find the models, translate, and say how it went."""
+"""The translation service behind the HTTP interface."""
 
 import asyncio
 import re
@@ -21,9 +21,9 @@ from .detection import Detector
 from .files import Files
 from .keys import Keys
 from .limits import Clients, Limits
-from .measures import Measures
 from .memories import Memories
-from .models import BETWEEN, PLAIN, Loaded, Models, Step, Wishes
+from .metrics import Metrics
+from .models import DEFAULT_OPTIONS, WITHOUT_MEMORY, Loaded, Models, RequestOptions, Step
 from .queue import Queue, in_thread
 from .refusals import MAX_SECONDS, Refused
 
@@ -33,11 +33,11 @@ class Answer:
     """The translation of one text.
 
     Attributes:
-        source: Code of its language.
-        confidence: How sure it is, in percent; None if the request said the language.
-        translations: Its translations, best first.
-        pivot: Code of the language through which it was translated, or None.
-        missing: Terms of the glossary that the best translation lacks.
+        source: Code of the source language.
+        confidence: Probability of a detected source language, in percent; None if the request names the language.
+        translations: Translations, best first.
+        pivot: Code of the pivot language, or None.
+        missing: Glossary terms that the best translation lacks.
     """
 
     source: str
@@ -56,10 +56,10 @@ class Part(NamedTuple):
     """A translated sentence of a text.
 
     Attributes:
-        text: The number of the text.
-        before: The white space between its translation and the one before, in the same text.
+        text: Number of the text.
+        before: White space before the translation.
         source: The sentence.
-        translation: What it became, with its text as it stands in the whole.
+        translation: The translation, with the text as it is in the translated text.
     """
 
     text: int
@@ -79,12 +79,12 @@ class Service:
     """A running server.
 
     Attributes:
-        models: Its models.
-        keys: The keys that requests need; None if they need none.
-        corrections: Where corrections are saved; None if they are not.
-        folder: For translated files, of this server alone; None if it does not translate documents.
-        limits: What a request may ask for.
-        explaining: Held by the one request whose translation is being explained.
+        models: The models.
+        keys: Accepted keys; None if requests need no key.
+        corrections: File of corrections; None to save none.
+        folder: Folder for translated documents, which no other server uses; None to translate no documents.
+        limits: Limits of requests.
+        explaining: Lock for explanations, one at a time.
     """
 
     models: Models
@@ -93,7 +93,7 @@ class Service:
     folder: Path | None = None
     limits: Limits = field(default_factory=Limits)
     queue: Queue = field(default_factory=Queue)
-    measures: Measures = field(default_factory=Measures)
+    metrics: Metrics = field(default_factory=Metrics)
     explaining: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
@@ -103,7 +103,7 @@ class Service:
 
     @cached_property
     def files(self) -> Files:
-        """Translates documents, and texts with HTML tags. Raises `Refused` if this server does not."""
+        """The translator of documents and HTML. Raises `Refused` if the server translates no documents."""
         if self.folder is None:
             raise Refused("This server does not translate documents.", 403)
         (done := self.folder / "done").mkdir(exist_ok=True)
@@ -111,13 +111,13 @@ class Service:
 
     @cached_property
     def detector(self) -> Detector:
-        """Finds the language of a text, among all languages of the models."""
+        """The language detector, for all languages of the models."""
         return Detector(code for pair in self.models.steps for code in pair)
 
     def allow(self, key: object, header: str | None) -> str | None:
-        """The name of the key of a request, which is a field or a bearer token; None if requests need no key.
+        """Check the key of a request, a field or bearer token. Returns its name, or None if requests need no key.
 
-        Raises `Refused` for a missing or an unknown key.
+        Raises `Refused` for a missing or unknown key.
         """
         if self.keys is None:
             return None
@@ -126,45 +126,49 @@ class Service:
 
     @cached_property
     def clients(self) -> Clients:
-        """Counts the requests of each client."""
+        """The request counts of clients."""
         return Clients(self.limits.requests)
 
     def step(self, source: str, target: str) -> Step:
-        """The only model that translates from `source` to `target`. Raises `Refused` if there are none, or two."""
+        """The model from `source` to `target`. Raises `Refused` if there is none, or only a way through a pivot."""
         step, *further = self.models.route(source, target)
         if further:
-            raise Refused(f"From {source} to {target} there is no model, and here no way through another language.")
+            raise Refused(f"There is no model from {source} to {target}, and no pivot language is used here.")
         return step
 
-    async def translate(self, texts: list[str], source: str, target: str, wishes: Wishes = PLAIN) -> list[Answer]:
-        """The answer for each text.
+    async def translate(
+        self, texts: list[str], source: str, target: str, options: RequestOptions = DEFAULT_OPTIONS
+    ) -> list[Answer]:
+        """Translate texts.
 
         Args:
             texts: The texts.
-            source: Code of their language, or "auto".
-            target: Code of the wanted language.
-            wishes: What the translations have; they are fewer than asked for if the search finds no more different
-                ones.
+            source: Code of the source language, or "auto" to detect it.
+            target: Code of the target language.
+            options: The options of the request. There are fewer translations than `count` if the search finds no more
+                different ones.
 
         Raises:
-            Refused: if the languages are not served, a text cannot be translated, or the server is busy.
+            Refused: If the languages are not served, a text cannot be translated, or the server is busy.
         """
         deadline = self.deadline()
         if source != "auto":
-            found = await self._translate(texts, source, target, wishes, deadline)
+            found = await self._translate(texts, source, target, options, deadline)
             return [Answer(source, None, own, pivot, missing_terms(own[0])) for own, pivot in found]
         ranked = [ranks[0] for ranks in await self.detected(texts)]
         answers: dict[int, Answer] = {}
         for code in dict.fromkeys(code for code, _ in ranked):
             own = [index for index, (found_code, _) in enumerate(ranked) if found_code == code]
-            found = await self._translate([texts[index] for index in own], code, target, wishes, deadline)
+            found = await self._translate([texts[index] for index in own], code, target, options, deadline)
             for index, (translations, pivot) in zip(own, found, strict=True):
                 missing = missing_terms(translations[0])
                 answers[index] = Answer(code, ranked[index][1], translations, pivot, missing)
         return [answers[index] for index in range(len(texts))]
 
-    async def translate_html(self, texts: list[str], source: str, target: str, wishes: Wishes) -> list[Answer]:
-        """The answers for texts with HTML tags, each with one translation."""
+    async def translate_html(
+        self, texts: list[str], source: str, target: str, options: RequestOptions
+    ) -> list[Answer]:
+        """Translate texts with HTML tags. Each answer has one translation."""
         deadline = self.deadline()
         found: list[tuple[str, float | None]] = [(source, None)] * len(texts)
         if source == "auto":
@@ -174,32 +178,34 @@ class Service:
         for text, (code, share) in zip(texts, found, strict=True):
             written, missing = text, list[str]()
             if code in steps:
-                written, missing = await self.files.translate_html(text, steps[code], wishes, deadline)
+                written, missing = await self.files.translate_html(text, steps[code], options, deadline)
             answers.append(Answer(code, share, [Translation(written)], None, missing))
         return answers
 
     def deadline(self) -> float:
-        """The time of the event loop after which nobody waits for an answer to a request that comes now."""
+        """The time limit of a request that arrives now, as a time of the event loop."""
         return asyncio.get_running_loop().time() + MAX_SECONDS
 
-    async def plan(self, texts: list[str], source: str, target: str, wishes: Wishes = PLAIN) -> list[Text]:
-        """The sentences of texts in one language. Raises `Refused` if the languages are not served."""
-        steps = self._steps(source, target, wishes)
+    async def plan(
+        self, texts: list[str], source: str, target: str, options: RequestOptions = DEFAULT_OPTIONS
+    ) -> list[Text]:
+        """Split texts in one language into sentences. Raises `Refused` if the languages are not served."""
+        steps = self._steps(source, target, options)
         if not steps:
             return [copied(text) for text in texts]
         return await self._plan(texts, await self.models.translator(*steps[0]))
 
-    def _steps(self, source: str, target: str, wishes: Wishes) -> list[tuple[Step, Wishes]]:
-        """The models on the way, each with what is wished of it; none if the texts stay as they are."""
+    def _steps(self, source: str, target: str, options: RequestOptions) -> list[tuple[Step, RequestOptions]]:
+        """The models to use in turn, with their options. None if source and target are the same language."""
         if source == target and source in self.models.languages:
             return []
         first, *further = self.models.route(source, target)
         if not further:
-            return [(first, wishes)]
-        if wishes.glossary:
+            return [(first, options)]
+        if options.glossary:
             raise Refused(f"A glossary needs a model from {source} to {target}. Leave it out here.")
-        # Memories have nothing to do with the second: what they approve are translations of texts that people wrote.
-        return [(first, BETWEEN), *((step, replace(wishes, memory=False)) for step in further)]
+        # Memories are for texts that people wrote, not for translations into the pivot language.
+        return [(first, WITHOUT_MEMORY), *((step, replace(options, memory=False)) for step in further)]
 
     async def _plan(self, texts: list[str], translator: Translator) -> list[Text]:
         planned = await in_thread(translator.plan, texts)
@@ -208,9 +214,9 @@ class Service:
         return planned
 
     async def stream(
-        self, texts: Sequence[Text], source: str, target: str, wishes: Wishes = PLAIN
+        self, texts: Sequence[Text], source: str, target: str, options: RequestOptions = DEFAULT_OPTIONS
     ) -> AsyncIterator[list[Part]]:
-        """The sentences of [`plan`] with their translations, in order, some at a time. Raises as [`translate`]."""
+        """Translate the sentences of [`plan`], and yield them in order. Raises the errors of [`translate`]."""
         order = [(number, place) for number, text in enumerate(texts) for place in range(len(text.sentences))]
         sentences = [texts[number].sentences[place] for number, place in order]
         given = 0
@@ -225,23 +231,23 @@ class Service:
         if all(sentence.translations for sentence in sentences):
             yield ready()
             return
-        first, *further = self._steps(source, target, wishes)
+        first, *further = self._steps(source, target, options)
         translator = await self.models.translator(*first)
-        self.measures.characters.labels(source, target).inc(sum(len(text.source) for text in texts))
-        async with aclosing(self.queue.pieces(translator, sentences, growing=True)) as pieces:  # type: ignore[type-var]
-            async for piece in pieces:
+        self.metrics.characters.labels(source, target).inc(sum(len(text.source) for text in texts))
+        async with aclosing(self.queue.batches(translator, sentences, incremental=True)) as batches:  # type: ignore[type-var]
+            async for batch in batches:
                 for second in further:
-                    best = [one.best.text for one in piece]
+                    best = [one.best.text for one in batch]
                     found = without_confidence(await self._translate_with(*second, best, self.deadline()))
-                    for sentence, translations in zip(piece, found, strict=True):
+                    for sentence, translations in zip(batch, found, strict=True):
                         sentence.translations = translations
                 if parts := ready():
                     yield parts
 
     async def _translate(
-        self, texts: list[str], source: str, target: str, wishes: Wishes, deadline: float
+        self, texts: list[str], source: str, target: str, options: RequestOptions, deadline: float
     ) -> list[tuple[list[Translation], str | None]]:
-        steps = self._steps(source, target, wishes)
+        steps = self._steps(source, target, options)
         if not steps:
             return [([Translation(text)], None) for text in texts]
         first, *further = steps
@@ -249,13 +255,13 @@ class Service:
         for second in further:
             best = [translations[0].text for translations in found]
             found = without_confidence(await self._translate_with(*second, best, deadline))
-        self.measures.characters.labels(source, target).inc(sum(map(len, texts)))
+        self.metrics.characters.labels(source, target).inc(sum(map(len, texts)))
         return [(translations, first[0].target if further else None) for translations in found]
 
     async def _translate_with(
-        self, step: Step, wishes: Wishes, texts: list[str], deadline: float
+        self, step: Step, options: RequestOptions, texts: list[str], deadline: float
     ) -> list[list[Translation]]:
-        translator = await self.models.translator(step, wishes)
+        translator = await self.models.translator(step, options)
         planned = await self._plan(texts, translator)
         sentences = [sentence for text in planned for sentence in text.sentences]
         await self.queue.translate(translator, sentences, deadline)
@@ -265,11 +271,11 @@ class Service:
         return [self.detector.rank(text) for text in texts]
 
     async def detected(self, texts: list[str]) -> list[list[tuple[str, float]]]:
-        """The languages that each text may be in, as [`Detector.rank`]."""
+        """The candidate languages of each text. See [`Detector.rank`]."""
         return await in_thread(self._ranks, texts)
 
     async def explain(self, step: Step, sentence: str, prefix: list[int]) -> dict[str, Any]:
-        """How a model translates a sentence whose translation begins with the tokens `prefix`; see [`explain`]."""
+        """Explain a translation that begins with the tokens `prefix`. See [`explain`]."""
         loaded = await self.models.load(step.model)
         async with self.explaining:
             try:
@@ -279,30 +285,30 @@ class Service:
 
 
 def _explain(loaded: Loaded, step: Step, sentence: str, prefix: list[int]) -> dict[str, Any]:
-    from .explain import explain  # needs torch, which other requests may not
+    from .explain import explain  # needs torch, unlike most requests
 
     return explain(*loaded.in_torch(), step.target, sentence, prefix)
 
 
 def copied(text: str) -> Text:
-    """A text that is its own translation."""
+    """A text whose translation is the text itself."""
     whole = Sentence(Segment(text, "", copied=True))
     whole.keep_source("", failed=False)
     return Text(Tagged.plain(text), [whole])
 
 
 def without_confidence(found: list[list[Translation]]) -> list[list[Translation]]:
-    """Translations of translations: a model knows how right it is with texts that people wrote."""
+    """Remove confidence from translations of translations: it is learned on texts that people wrote."""
     for translation in (each for translations in found for each in translations):
         translation.confidence, translation.words = None, ()
     return found
 
 
 def rounded(confidence: float | None) -> float | None:
-    """A probability as it is answered, with four digits."""
+    """A probability rounded to four digits."""
     return None if confidence is None else round(confidence, 4)
 
 
 def missing_terms(translation: Translation) -> list[str]:
-    """The terms of a glossary that a translation lacks, each with what it should have become."""
+    """The glossary terms that a translation lacks, with the expected translations."""
     return [f"{term} -> {targets}" for term, targets, state in translation.terms if state == MISSING]

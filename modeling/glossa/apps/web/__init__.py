@@ -1,5 +1,5 @@
-"""A page with a model in it, which translates in the browser: its files, its graphs, its runtime."""
+"""Export of a model as a web page that translates in the browser."""
 
 from pathlib import Path
 
-PAGE = Path(__file__).with_name("page")  # the files of the page, which the server shows too
+PAGE = Path(__file__).with_name("page")  # the files of the page, which the server uses too

@@ -1,4 +1,4 @@
-"""What the precision of the stored weights changes: translations through the exported graphs."""
+"""Compare the precisions of the stored weights by translating with the exported graphs."""
 
 import tempfile
 from collections.abc import Sequence
@@ -13,16 +13,17 @@ from ...base.metrics import bleu_tokenizer, score
 from ...model.batches_glossa import max_target_length
 from ...translate.engines.engine import Engine, Search, Translation
 from ...translate.translator import Translator
-from .graphs import PRECISIONS, Weights, restored, stored
+from .graphs import PRECISIONS, Weights, dequantized, quantized
 from .parts import Exported
 
-PAIRS = 500  # of the test pairs, the first ones
-LEAST_IDENTICAL, MOST_LOST = 0.98, 0.2  # share of translations, and points of BLEU, by which `auto` chooses
+PAIRS = 500  # number of test pairs to translate
+# For `auto`: the share of translations that must be identical to those in float32, and the BLEU that may be lost.
+MIN_IDENTICAL, MAX_LOST = 0.98, 0.2
 
 
 @dataclass(frozen=True)
 class Row:
-    """What a precision changes: its bytes before packing, its scores, the share of translations as in float32."""
+    """A precision: bytes before compression, scores, and the share of translations that equal those in float32."""
 
     precision: str
     size: int
@@ -32,7 +33,7 @@ class Row:
 
 
 class GraphEngine(Engine):
-    """Greedy search through the two graphs of [`take_weights`] in ONNX Runtime."""
+    """Greedy search with the two graphs of [`take_weights`] in ONNX Runtime."""
 
     num_beams = 1
 
@@ -50,7 +51,7 @@ class GraphEngine(Engine):
                 setattr(self, name, frozenset(value) if name == "abbreviations" else value)
 
     def translate(self, sources: list[list[int]], search: Search) -> list[Translation]:
-        """The most probable next token, again and again; the settings of `search` are not used."""
+        """Translate greedily. Ignores the settings in `search`."""
         settings, longest = self.model["search"], max(map(len, sources))
         ids = numpy.full((len(sources), longest), settings["padding"], dtype=numpy.int64)
         mask = numpy.zeros_like(ids)
@@ -69,23 +70,23 @@ class GraphEngine(Engine):
 
 
 def compare(parts: Exported, tokenizer: Any, pairs: Sequence[tuple[str, str]], language: str) -> list[Row]:
-    """A row for each precision, float32 first.
+    """Measure each precision, float32 first.
 
     Args:
         parts: The parts of the model.
         tokenizer: Its tokenizer.
-        pairs: Texts and their references, of which the first `PAIRS` are translated greedily.
-        language: Of the references: the model translates into it, and BLEU's tokenizer is chosen for it.
+        pairs: Sources and references, of which the first `PAIRS` are translated.
+        language: The target language.
     """
     sources, references = zip(*pairs[:PAIRS], strict=True)
-    asked = tokenizer.into(language) if parts.model["tagged"] else tokenizer
+    tagged = tokenizer.into(language) if parts.model["tagged"] else tokenizer
     rows: list[Row] = []
     reference: list[str] = []
     for precision in PRECISIONS:
-        saved = stored(parts.weights, precision)
+        saved = quantized(parts.weights, precision)
         with tempfile.TemporaryDirectory(prefix="glossa-web-") as folder:
-            engine = GraphEngine(parts, restored(saved), Path(folder), asked.batch_decode)
-            found = Translator(engine, asked).best(sources)
+            engine = GraphEngine(parts, dequantized(saved), Path(folder), tagged.batch_decode)
+            found = Translator(engine, tagged).best(sources)
         reference = reference or found
         scores = score(
             found, [[one] for one in references], tokenize=bleu_tokenizer(language), metrics=("bleu", "chrf")
@@ -97,9 +98,9 @@ def compare(parts: Exported, tokenizer: Any, pairs: Sequence[tuple[str, str]], l
 
 
 def smallest(rows: Sequence[Row]) -> str:
-    """The smallest precision that changes few translations and loses no more BLEU than the limits above."""
+    """The smallest precision within `MIN_IDENTICAL` and `MAX_LOST`."""
     first = rows[0]
-    allowed = [row for row in rows if row.identical >= LEAST_IDENTICAL and first.bleu - row.bleu <= MOST_LOST]
+    allowed = [row for row in rows if row.identical >= MIN_IDENTICAL and first.bleu - row.bleu <= MAX_LOST]
     return min(allowed, key=lambda row: row.size).precision
 
 

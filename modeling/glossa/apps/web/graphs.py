@@ -1,7 +1,7 @@
-"""The graphs of a model for the browser: weights in a file of their own, and only the best tokens of each step.
+"""The ONNX graphs of a model for the browser: weights in a separate file, and only the best tokens of each step.
 
-Both graphs name the same weights, which lie in one safetensors file. Stored as float16 or int8 they are float32 again
-before ONNX Runtime gets them, so the precision changes the size of the download and the rounding, and nothing else.
+The graphs share their weights, which are in one safetensors file. Weights in float16 or int8 are converted to float32
+before ONNX Runtime gets them, so the precision changes only the size of the download and the rounding.
 """
 
 import hashlib
@@ -14,25 +14,25 @@ from onnx import TensorProto, helper, numpy_helper
 from safetensors.numpy import save_file
 
 PRECISIONS = ("float32", "float16", "int8")
-GRAPHS = ("encoder", "decoder", "attention")  # the last one is loaded when an explanation is asked for
-SMALLEST = 64  # numbers; smaller tensors, such as the shapes of others, stay in the graphs
+GRAPHS = ("encoder", "decoder", "attention")  # the last one is loaded for explanations
+MIN_SIZE = 64  # numbers; smaller tensors, such as shapes, stay in the graphs
 SCALE = ".scale"
 Weights = dict[str, numpy.ndarray]
 
 
 def take_weights(folder: Path, names: dict[str, numpy.ndarray]) -> tuple[Weights, dict[str, list[str]]]:
-    """Take the weights out of the graphs; those that several have, or one has transposed, once.
+    """Move the weights out of the graphs. Equal weights, also transposed ones, are stored once.
 
     Args:
-        folder: It has the graphs of [`export_graphs`] and [`export_attention`], which are rewritten.
-        names: The model's weights by name; others are named by their number.
+        folder: Folder with the graphs of [`export_graphs`] and [`export_attention`], which are rewritten.
+        names: The model's weights by name. Other weights get a number as name.
 
     Returns:
-        The weights in float32, and the names of those that each graph needs.
+        The weights in float32, and the names of the weights of each graph.
     """
     known = {_key(value): name for name, value in names.items()}
     weights: Weights = {}
-    places: dict[bytes, str] = {}  # names of the weights by what they hold
+    places: dict[bytes, str] = {}  # names of the weights by their hash
     needed = {}
     for graph in GRAPHS:
         model = onnx.load(folder / f"{graph}.onnx")
@@ -48,7 +48,7 @@ def _externalize(graph: Any, weights: Weights, places: dict[bytes, str], known: 
     renamed = []
     for tensor in list(graph.initializer):
         value = numpy_helper.to_array(tensor)
-        if value.dtype != numpy.float32 or value.size < SMALLEST:
+        if value.dtype != numpy.float32 or value.size < MIN_SIZE:
             continue
         key, flipped = _key(value), _key(value.T)
         turned = key not in places and flipped in places
@@ -80,7 +80,7 @@ def _external(name: str, file: str, value: numpy.ndarray) -> Any:
 
 
 def _rank_tokens(graph: Any) -> None:
-    """Replace the logits of the decoder by log-probabilities and the `count` best tokens of each sequence."""
+    """Replace the logits of the decoder with log-probabilities and the `count` best tokens of each sequence."""
     graph.node.append(helper.make_node("LogSoftmax", ["logits"], ["log_probabilities"], axis=-1))
     graph.node.append(helper.make_node("TopK", ["log_probabilities", "count"], ["values", "tokens"], axis=-1))
     graph.input.append(helper.make_tensor_value_info("count", TensorProto.INT64, [1]))
@@ -91,8 +91,8 @@ def _rank_tokens(graph: Any) -> None:
     graph.output.extend([*kept, *added])
 
 
-def stored(weights: Weights, precision: str) -> Weights:
-    """The weights as they are saved. In int8 each row of a matrix has a scale; vectors stay float32."""
+def quantized(weights: Weights, precision: str) -> Weights:
+    """Convert weights to a precision. In int8, each row of a matrix has a scale, and vectors stay in float32."""
     if precision == "float32":
         return weights
     if precision == "float16":
@@ -109,8 +109,8 @@ def stored(weights: Weights, precision: str) -> Weights:
     return found
 
 
-def restored(saved: Weights) -> Weights:
-    """The float32 weights that the browser makes of [`stored`] ones."""
+def dequantized(saved: Weights) -> Weights:
+    """Convert [`quantized`] weights to float32, as the browser does."""
     found = {}
     for name, value in saved.items():
         if name.endswith(SCALE):
@@ -122,5 +122,5 @@ def restored(saved: Weights) -> Weights:
 
 
 def save_weights(saved: Weights, file: Path) -> None:
-    """Write [`stored`] weights as safetensors."""
+    """Write weights as safetensors."""
     save_file({name: numpy.ascontiguousarray(value) for name, value in saved.items()}, file)

@@ -1,4 +1,4 @@
-"""The parts of a model for the browser: graphs, weights, tokenizers, and what model.json says of the search."""
+"""The parts of a model for the browser: graphs, weights, tokenizers and search settings."""
 
 import json
 import tempfile
@@ -19,8 +19,8 @@ from ...translate.export.decoding import not_supported
 from ...translate.export.onnx_model import check_graphs, export_attention, export_graphs
 from .graphs import Weights, take_weights
 
-TOKENIZERS = ("BPE", "Unigram")  # kinds with equal ids in both libraries; the others split white space differently
-# Settings of generation_config.json that the search in the browser knows.
+TOKENIZERS = ("BPE", "Unigram")  # others split white space differently in the browser
+# Settings of generation_config.json that the search in the browser supports.
 DECODING = {
     "num_beams", "length_penalty", "early_stopping", "eos_token_id", "decoder_start_token_id", "no_repeat_ngram_size",
     "forced_bos_token_id", "forced_eos_token_id", "suppress_tokens", "begin_suppress_tokens", "min_new_tokens",
@@ -31,12 +31,12 @@ PASSED += ("begin_suppress_tokens", "min_new_tokens")
 
 @dataclass
 class Exported:
-    """A model's parts for the browser, before they are written.
+    """The parts of a model for the browser, before they are written.
 
     Attributes:
-        graphs: A folder with the graphs, without weights.
+        graphs: Folder with the graphs, without weights.
         weights: All weights in float32.
-        model: The fields of model.json that say how to translate.
+        model: The fields of model.json for translation.
         tokenizers: The contents of tokenizer.json and, with two vocabularies, of target_tokenizer.json.
     """
 
@@ -48,9 +48,9 @@ class Exported:
 
 @contextmanager
 def exported(model: GlossaForConditionalGeneration, tokenizer: PreTrainedTokenizerBase) -> Iterator[Exported]:
-    """The parts of a model, in a temporary folder.
+    """Export a model to a temporary folder.
 
-    Raises `GlossaError` if the graphs, the search or the tokenizer in the browser cannot do what the model needs.
+    Raises `GlossaError` if graphs, search or tokenizer in the browser do not support the model.
     """
     check_graphs(model)
     tokenizers = _tokenizers(tokenizer)
@@ -72,10 +72,10 @@ def _tokenizers(tokenizer: PreTrainedTokenizerBase) -> dict[str, dict]:
         kind = content["model"]["type"]
         if kind not in TOKENIZERS:
             raise GlossaError(
-                f"{name} has a vocabulary of the kind {kind}, which a browser splits differently. Train with "
-                "--tokenizer_model bpe or unigram."
+                f"{name} has a vocabulary of the kind {kind}, which the browser does not support. Train "
+                "with --tokenizer_model bpe or unigram."
             )
-        # The page adds special tokens itself, so that a text that has `</s>` gets none.
+        # The page adds special tokens, so that `</s>` in a text is not one.
         content |= {"added_tokens": [], "post_processor": None, "padding": None, "truncation": None}
     return found
 

@@ -1,7 +1,7 @@
-"""The rules about texts as data for JavaScript: patterns, classes of characters, lists of words.
+"""Export the rules about texts as data for JavaScript: patterns, character classes and word lists.
 
-The walkers over them are in `page/browser/`. The patterns are translated from the parsed form of Python's own, so that
-each rule is written once.
+Python declares each rule once, in the module that uses it. Here, regular expressions are translated to JavaScript from
+their parsed form. The functions that apply the rules are in `page/browser/`.
 """
 
 import re
@@ -23,40 +23,40 @@ from ...translate import plausibility
 from ...translate.texts import labels
 from ...translate.texts.spans import FINAL
 
-_parser: Any = import_module("re._parser")  # the standard library has no public one
+_parser: Any = import_module("re._parser")  # the standard library has no public parser
 _SPACE = r"\t-\r\u{1c}-\u{20}\u{85}\u{a0}\u{1680}\u{2000}-\u{200a}\u{2028}\u{2029}\u{202f}\u{205f}\u{3000}"
-# Python's classes; JavaScript's \w and \d know ASCII only, and its \s other characters.
+# Python's classes. JavaScript's \w and \d are ASCII only, and its \s has other characters.
 _CLASSES = {"DIGIT": r"\p{Nd}", "SPACE": _SPACE, "WORD": r"\p{L}\p{N}_"}
 
 PATTERNS: dict[str, re.Pattern] = {
-    "whiteSpace": sentences_glossa._WHITE_SPACE,
-    "invisible": sentences_glossa._INVISIBLE,
-    "end": sentences_glossa._END,
-    "next": sentences_glossa._NEXT,
-    "elision": sentences_glossa._ELISION,
-    "roman": sentences_glossa._ROMAN,
-    "site": sentences_glossa._ADDRESS,
-    "clause": clauses_glossa._CLAUSE,
-    "space": clauses_glossa._SPACE,
+    "whiteSpace": sentences_glossa.WHITE_SPACE,
+    "invisible": sentences_glossa.INVISIBLE,
+    "end": sentences_glossa.SENTENCE_END,
+    "next": sentences_glossa.NEXT_WORD,
+    "elision": sentences_glossa.ELISION,
+    "roman": sentences_glossa.ROMAN_NUMERAL,
+    "site": sentences_glossa.WEB_ADDRESS,
+    "clause": clauses_glossa.CLAUSE_END,
+    "space": clauses_glossa.SPACES,
     "listMark": facts_glossa.LIST_MARK,
     "noSpaces": facts_glossa.NO_SPACES,
-    "leading": segments_glossa._LEADING,
-    "trailing": segments_glossa._TRAILING,
-    "numberOrMark": segments_glossa._NUMBER,
-    "finalMarks": segments_glossa._END,
-    "glue": segments_glossa._GLUE,
-    "unread": segments_glossa._INVISIBLE,
-    "quoted": labels._QUOTED,
-    "shortened": labels._SHORTENED,
-    "span": spans_glossa._SPAN,
+    "leading": segments_glossa.LEADING_EMOJI,
+    "trailing": segments_glossa.TRAILING_EMOJI,
+    "numberOrMark": segments_glossa.NUMBER_OR_MARK,
+    "finalMarks": segments_glossa.FINAL_MARKS,
+    "glue": segments_glossa.GLUE,
+    "unread": segments_glossa.INVISIBLE,
+    "quoted": labels.QUOTED,
+    "shortened": labels.SHORTENED,
+    "span": spans_glossa.ANY_SPAN,
     "item": spans_glossa.ITEM,
     "address": spans_glossa.ADDRESS,
     "placeholder": spans_glossa.PLACEHOLDER,
-    "hanNumber": han_numbers._NUMBER,
-    "hanToken": han_numbers._TOKEN,
-    "word": word_links._WORD,
-    "repeated": plausibility._REPEATED,
-    "quantity": plausibility._NUMBER,
+    "hanNumber": han_numbers.NUMBER,
+    "hanToken": han_numbers.TOKEN,
+    "word": word_links.WORD,
+    "repeated": plausibility.REPEATED,
+    "quantity": plausibility.QUANTITY,
 }
 LIMITS = {
     "copied": plausibility.COPIED_LETTERS,
@@ -71,7 +71,7 @@ LIMITS = {
 
 
 def text_rules() -> dict[str, Any]:
-    """All rules, to be written as JSON."""
+    """All rules, ready for JSON."""
     lists = {name: sorted(getattr(abbreviations_glossa, name)) for name in abbreviations_glossa.__all__}
     lists["END_MARKS"] = list(abbreviations_glossa.END_MARKS)
     return {
@@ -79,12 +79,12 @@ def text_rules() -> dict[str, Any]:
         "classes": {name: _ranges(map(chr, range(0x110000)), holds) for name, holds in CLASSES.items()},
         "lists": lists,
         "casefold": {c: c.casefold() for c in map(chr, range(0x110000)) if c.casefold() != c.lower()},
-        "opening": sentences_glossa._OPENING,
-        "lookBack": sentences_glossa._LOOK_BACK,
-        "joiners": clauses_glossa._JOINERS,
-        "thai": [clauses_glossa._THAI_LEADING, clauses_glossa._THAI_FOLLOWING],
-        "wordCharacters": segments_glossa._WORD,
-        "clauseMarks": segments_glossa._CLAUSE_MARKS,
+        "opening": sentences_glossa.OPENING_MARKS,
+        "lookBack": sentences_glossa.LOOK_BACK,
+        "joiners": clauses_glossa.JOINERS,
+        "thai": [clauses_glossa.THAI_LEADING, clauses_glossa.THAI_FOLLOWING],
+        "wordCharacters": segments_glossa.WORD_CHARACTERS,
+        "clauseMarks": segments_glossa.CLAUSE_MARKS,
         "hidden": spans_glossa.Hidden.LETTERS,
         "mark": spans_glossa.MARK,
         "sentinels": spans_glossa.SENTINELS,
@@ -93,7 +93,7 @@ def text_rules() -> dict[str, Any]:
         "final": FINAL,
         "labels": {
             "kinds": labels.KINDS,
-            "separators": list(labels._SEPARATORS),
+            "separators": list(labels.SEPARATORS),
             "wide": labels.WIDE,
             "plain": labels.PLAIN,
             "own": labels.OWN,
@@ -103,10 +103,10 @@ def text_rules() -> dict[str, Any]:
             "nouns": labels.NOUNS,
         },
         "han": {
-            "digits": han_numbers._DIGITS,
-            "units": han_numbers._UNITS,
-            "groups": han_numbers._GROUPS,
-            "signs": han_numbers._SIGNS,
+            "digits": han_numbers.DIGITS,
+            "units": han_numbers.UNITS,
+            "groups": han_numbers.GROUPS,
+            "signs": han_numbers.SIGNS,
         },
     }
 
@@ -120,16 +120,16 @@ CLASSES: dict[str, Callable[[str], bool]] = {
     "upper": str.isupper,
     "lower": str.islower,
     "title": lambda character: unicodedata.category(character) == "Lt",
-    # Georgian has small letters that begin sentences.
+    # Sentences in Georgian begin with a lower-case letter.
     "begins": lambda character: character.islower() and character.title() == character,
     "virama": lambda character: unicodedata.combining(character) == 9,
-    "wholeWords": _named(*sentences_glossa._WHOLE_WORDS),
+    "wholeWords": _named(*sentences_glossa.WHOLE_WORDS),
     "periodScripts": lambda c: c.isalpha() and unicodedata.name(c, "").split(" ")[0] in facts_glossa.PERIOD_SCRIPTS,
 }
 
 
 def _ranges(characters: Iterable[str], holds: Callable[[str], bool]) -> str:
-    """The characters that `holds` as ranges of a class of JavaScript."""
+    """The characters for which `holds` is true, as the ranges of a character class in JavaScript."""
     found: list[list[int]] = []
     for number in map(ord, filter(holds, characters)):
         if found and found[-1][1] == number - 1:
@@ -140,9 +140,9 @@ def _ranges(characters: Iterable[str], holds: Callable[[str], bool]) -> str:
 
 
 def javascript(pattern: re.Pattern) -> dict[str, str]:
-    """A pattern of Python as `source` and `flags` of JavaScript, with equal matches.
+    """Translate a pattern to the `source` and `flags` of an equivalent pattern in JavaScript.
 
-    Raises `ValueError` for what no rule uses: conditions, flags for a part of a pattern.
+    Raises `ValueError` for conditions and inline flags, which no rule uses.
     """
     parsed = _parser.parse(pattern.pattern, pattern.flags)
     names = {number: name for name, number in parsed.state.groupdict.items()}
@@ -173,7 +173,7 @@ class _Writer:
         if kind in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
             return self.repeat(kind, *value)
         if kind == "ATOMIC_GROUP":
-            return self.without_return(self.sequence(value))
+            return self.atomic_group(self.sequence(value))
         if kind in ("ASSERT", "ASSERT_NOT"):
             direction, inner = value
             return f"(?{'<' if direction < 0 else ''}{'=' if kind == 'ASSERT' else '!'}{self.sequence(inner)})"
@@ -181,11 +181,11 @@ class _Writer:
             return _PLACES[str(value)]
         if kind == "GROUPREF":
             return rf"\k<{self.name(value)}>"
-        raise ValueError(f"JavaScript has no {kind} as Python has it.")
+        raise ValueError(f"{kind} has no equivalent in JavaScript.")
 
     def group(self, number: int | None, added: int, removed: int, inner: Any) -> str:
         if added or removed:
-            raise ValueError("JavaScript has no flags for a part of a pattern.")
+            raise ValueError("Inline flags have no equivalent in JavaScript.")
         body = self.sequence(inner)
         return f"(?:{body})" if number is None else f"(?<{self.name(number)}>{body})"
 
@@ -196,11 +196,11 @@ class _Writer:
         upper = "" if most == _parser.MAXREPEAT else str(most)
         repeated = f"(?:{self.sequence(inner)}){{{least},{upper}}}"
         if kind == "POSSESSIVE_REPEAT":
-            return self.without_return(repeated)
+            return self.atomic_group(repeated)
         return repeated + ("?" if kind == "MIN_REPEAT" else "")
 
-    def without_return(self, body: str) -> str:
-        """A part that gives nothing back: a lookahead does not, and what it found is then taken."""
+    def atomic_group(self, body: str) -> str:
+        """An atomic group, which JavaScript lacks: a lookahead never backtracks, and a reference then consumes it."""
         self.atomic += 1
         return rf"(?=(?<atomic{self.atomic}>{body}))\k<atomic{self.atomic}>"
 
@@ -220,7 +220,7 @@ def _literal(number: int) -> str:
 
 
 def _characters(items: list[tuple[Any, Any]]) -> str:
-    """A class of characters. Those that are not of a category are an alternative: they cannot be a part of a class."""
+    """A character class. A negated category cannot be part of a class in JavaScript, and becomes an alternative."""
     members = [(str(kind), value) for kind, value in items if str(kind) != "NEGATE"]
     negated = len(members) < len(items)
     others = [str(value).removeprefix("CATEGORY_NOT_") for kind, value in members if "_NOT_" in str(value)]

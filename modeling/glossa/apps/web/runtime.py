@@ -1,4 +1,4 @@
-"""The programs that an exported page needs: ONNX Runtime and a tokenizer, in the versions that runtime.json pins."""
+"""The JavaScript libraries of an exported page: ONNX Runtime and a tokenizer, in the versions of runtime.json."""
 
 import gzip
 import hashlib
@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from ...base.errors import GlossaError, require
 from ...readers.downloads import download
 
-PACKED = (".wasm",)  # files of this kind are gzipped, so that their size does not depend on the server
+PACKED = (".wasm",)  # endings of files that are gzipped
 
 
 @dataclass(frozen=True)
@@ -19,12 +19,12 @@ class Package:
     """A package of the npm registry.
 
     Attributes:
-        package: Its name.
-        version: The only version that is taken.
-        license: Its license, as an SPDX identifier.
-        url: Its archive.
+        package: Name.
+        version: Version.
+        license: SPDX identifier of the license.
+        url: URL of the archive.
         sha512: Checksum of the archive.
-        files: The files of the archive that a page needs.
+        files: Files of the archive that a page needs.
     """
 
     package: str
@@ -36,12 +36,12 @@ class Package:
 
     @property
     def archive(self) -> str:
-        """The name that `npm pack` gives the archive."""
+        """File name of the archive, as `npm pack` writes it."""
         return f"{self.package.removeprefix('@').replace('/', '-')}-{self.version}.tgz"
 
 
 def packages() -> list[Package]:
-    """The packages that runtime.json pins."""
+    """The packages in runtime.json."""
     entries = json.loads(resources.files(__package__).joinpath("runtime.json").read_text(encoding="utf-8"))
     return [Package(**entry | {"files": tuple(entry["files"])}) for entry in entries]
 
@@ -50,12 +50,12 @@ def write_runtime(folder: Path, given: Path | None = None) -> None:
     """Write the files of all packages and their licenses to `folder`.
 
     Args:
-        folder: It is made if it is not there.
-        given: A folder with the archives, as `npm pack` writes them; without it they are downloaded once and kept in
-            the Hugging Face cache.
+        folder: The folder, which is created if necessary.
+        given: A folder with the archives, as `npm pack` writes them. By default they are downloaded once, into the
+            Hugging Face cache.
 
     Raises:
-        GlossaError: if an archive cannot be had, or is not the one that is pinned.
+        GlossaError: If an archive is not available, or has another checksum.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for package in packages():
@@ -63,7 +63,7 @@ def write_runtime(folder: Path, given: Path | None = None) -> None:
         with tarfile.open(archive) as members:
             for name in package.files:
                 member = members.extractfile(f"package/{name}")
-                assert member is not None  # the checksum says that the archive is the pinned one
+                assert member is not None  # the checksum has been verified
                 _write(folder, PurePosixPath(name).name, member.read(), package)
     _write_notices(folder)
 
@@ -75,7 +75,7 @@ def _archive(package: Package, given: Path | None) -> Path:
             path = download(package.url)
         except GlossaError as error:
             raise GlossaError(
-                f"{error} Or, where there is a network, run `{command}` in a folder, and give it: --runtime FOLDER."
+                f"{error} Or run `{command}` in a folder on a machine with a network, and give it: --runtime FOLDER."
             ) from error
     else:
         path = given / package.archive
@@ -85,7 +85,7 @@ def _archive(package: Package, given: Path | None) -> Path:
     if found != package.sha512:
         raise GlossaError(
             f"{path} is not {package.package} {package.version}: its SHA-512 begins with {found[:12]}, and must begin "
-            f"with {package.sha512[:12]}. Remove it, and start again."
+            f"with {package.sha512[:12]}. Delete it and start again."
         )
     return path
 
@@ -100,7 +100,7 @@ def _write(folder: Path, name: str, content: bytes, package: Package) -> None:
 
 
 def _write_notices(folder: Path) -> None:
-    """ONNX Runtime's license and notices, which its npm package lacks, from the Python package of the same project."""
+    """Copy ONNX Runtime's license and notices, which its npm package lacks, from its Python package."""
     installed = Path(require("onnxruntime", "engine").__file__).parent
     for name in ("LICENSE", "ThirdPartyNotices.txt"):
         text = (installed / name).read_bytes()

@@ -1,13 +1,13 @@
-"""Write a folder of static files with a model in it: any file server shows a page that translates in the browser.
+"""Export a model as a folder of static files: a page that translates in the browser.
 
     index.html, *.js, style.css      the page
-    browser/                         what translates there
+    browser/                         the translator in JavaScript
     model.json, rules.json           languages, search, limits; the rules about texts
     encoder.onnx.gz, decoder.onnx.gz, weights.safetensors.gz, tokenizer.json.gz
-    attention.onnx.gz                for explanations, loaded when one is asked for
+    attention.onnx.gz                for explanations, loaded at the first one
     runtime/                         ONNX Runtime and the tokenizer, with their licenses
 
-Large files are gzipped, and unpacked by the page, so that their size does not depend on the server.
+Large files are gzipped, and the page decompresses them, so the size of the download does not depend on the server.
 """
 
 import gzip
@@ -22,41 +22,41 @@ from ...model.modeling_glossa import GlossaForConditionalGeneration
 from ...translate.loading import load_model, load_tokenizer
 from . import PAGE
 from .check import compare, smallest, table
-from .graphs import GRAPHS, save_weights, stored
+from .graphs import GRAPHS, quantized, save_weights
 from .parts import Exported, exported
 from .patterns import text_rules
 from .runtime import packages, write_runtime
 
-SERVER_ONLY = ("docs",)  # of the page, what describes the requests of a server
+SERVER_ONLY = ("docs",)  # parts of the page
 PACKED = ".gz"
 KEPT_OFFLINE: tuple[str, ...] = (".html", ".js", ".mjs", ".css", ".svg", PACKED)
-VERSION = 1  # of the layout; the page refuses others
+VERSION = 1  # of the folder layout; the page refuses others
 WEIGHTS = "weights.safetensors"
-LATER = "attention.onnx"  # not loaded before it is needed
-DEFAULT = "float16"  # without pairs to compare with: half the bytes, and rounding to 11 bits
+LATER = "attention.onnx"  # loaded when it is needed
+DEFAULT = "float16"  # for a model without test pairs
 
 
 def export_site(
     name: str, folder: Path, facts: dict[str, Any], precision: str = "auto", runtime: Path | None = None
 ) -> list[str]:
-    """Write a page with a model, and return a table of what the precision of the weights changes, a line each.
+    """Export a model as a page. Returns the lines of a table that compares the precisions of the weights.
 
     Args:
-        name: The folder of a run, or a name on the Hub.
-        folder: An empty folder, or none yet.
-        facts: What the page says of the model: a `note`, a paragraph each.
-        precision: One of `PRECISIONS`, or "auto": the smallest that changes next to nothing on the run's test pairs,
-            and float16 for a model without any.
+        name: Folder of a run, or Hub name.
+        folder: A new or empty folder.
+        facts: Facts about the model for the page: a `note`, as a list of paragraphs.
+        precision: One of `PRECISIONS`, or "auto" for the smallest that hardly changes translations of the run's test
+            pairs, and float16 without test pairs.
         runtime: See [`write_runtime`].
 
-    Raises `GlossaError` if the model cannot be exported, or the runtime cannot be had.
+    Raises `GlossaError` if the model cannot be exported, or the runtime is not available.
     """
     model, tokenizer = load_model(name), load_tokenizer(name)
     if not isinstance(model, GlossaForConditionalGeneration):
         raise GlossaError(f"{name} is a {type(model).__name__}. Give a Glossa model.")
     with exported(model, tokenizer) as parts:
         run, language = RunFolder(name), parts.model["target"]
-        lines = [f"No test pairs: {DEFAULT} is stored, and not compared with float32."]
+        lines = [f"No test pairs: the weights are stored in {DEFAULT}, without a comparison with float32."]
         chosen = DEFAULT
         if run.held_out_file("test").is_file():
             pairs = run.load_held_out("test", language if parts.model["tagged"] else None)
@@ -73,16 +73,16 @@ def write_site(parts: Exported, folder: Path, precision: str, facts: dict[str, A
 
     Args:
         parts: The parts of the model.
-        folder: An empty one, or none yet.
-        precision: One of `PRECISIONS` of the weights as they are stored.
-        facts: What the page says of the model: its name, license, training data and scores.
+        folder: A new or empty folder.
+        precision: One of `PRECISIONS`.
+        facts: Facts about the model for the page: name, license, training data and scores.
         runtime: See [`write_runtime`].
     """
     shutil.copytree(PAGE, folder, ignore=shutil.ignore_patterns(*SERVER_ONLY), dirs_exist_ok=True)
-    for name in ("engine.js", "offline.js"):  # the first one instead of the server's
+    for name in ("engine.js", "offline.js"):  # engine.js replaces the server's
         shutil.move(folder / "browser" / name, folder / name)
     write_runtime(folder / "runtime", runtime)
-    save_weights(stored(parts.weights, precision), folder / WEIGHTS)
+    save_weights(quantized(parts.weights, precision), folder / WEIGHTS)
     for name in GRAPHS:
         shutil.copy(parts.graphs / f"{name}.onnx", folder)
     for name, content in parts.tokenizers.items():
@@ -111,7 +111,7 @@ def write_site(parts: Exported, folder: Path, precision: str, facts: dict[str, A
 
 
 def _pack(file: Path) -> dict[str, Any]:
-    """Gzip a file in place, and say its sizes in bytes."""
+    """Replace a file with its gzipped version. Returns both sizes in bytes."""
     content = file.read_bytes()
     file.unlink()
     packed = gzip.compress(content, mtime=0)

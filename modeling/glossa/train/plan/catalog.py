@@ -11,10 +11,11 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import yaml
@@ -197,11 +198,13 @@ class Given:
         recipe: The name of the recipe as given, or `None`.
         values: The settings that one of the two names, of their types; the command line has precedence. None: null.
         flags: Names of those on the command line.
+        options: Options of the command that are not settings, such as `--explain`, and their values.
     """
 
     recipe: str | None
     values: Mapping[str, Any]
     flags: frozenset[str]
+    options: Mapping[str, str] = field(default_factory=dict)
 
     def place(self, message: str) -> str:
         """A prefix for an error message that begins with a setting: "Command line: ", "RECIPE: " or ""."""
@@ -220,7 +223,15 @@ class Given:
 
     def with_flag(self, name: str, value: Any) -> "Given":
         """A copy with one more setting of the command line."""
-        return Given(self.recipe, {**self.values, name: value}, self.flags | {name})
+        return replace(self, values={**self.values, name: value}, flags=self.flags | {name})
+
+    def on_recipe(self, name: str) -> "Given":
+        """The settings of a command line without a recipe, on this one."""
+        values = read_recipe(name)
+        merged = {**values, **self.values}
+        if "filters" in self.values:
+            merged["filters"] = values.get("filters", {}) | self.values["filters"]
+        return replace(self, recipe=name, values=merged)
 
     def save(self, path: Path) -> None:
         """Write them to a file, for [`Given.load`]."""
@@ -230,17 +241,23 @@ class Given:
     def load(cls, path: Path) -> "Given":
         """What [`Given.save`] wrote."""
         saved = json.loads(path.read_text(encoding="utf-8"))
-        return cls(saved["recipe"], saved["values"], frozenset(saved["flags"]))
+        return cls(**saved | {"flags": frozenset(saved["flags"])})
 
 
-def parse(argv: Sequence[str]) -> Given:
+def parse(argv: Sequence[str], options: Mapping[str, Sequence[str]] = MappingProxyType({})) -> Given:
     """The settings in `[RECIPE] [--setting value ...]`.
 
-    Raises `GlossaError` for an unknown setting or a value of the wrong type.
+    Args:
+        argv: The words of a command line.
+        options: Options of the command that are not settings, and their allowed values, of which the first is the
+            default. An option with an empty list takes any value, and needs one.
+
+    Raises:
+        GlossaError: For an unknown setting, or a value that is missing or of the wrong type.
     """
     words = list(argv)
+    taken = {name: value for name in options if (value := _take_option(words, name, options[name])) is not None}
     recipe = words.pop(0) if words and not words[0].startswith("-") else None
-    values = {} if recipe is None else read_recipe(recipe)
     flags: dict[str, Any] = {}
     for name, own in _grouped(words):
         if not name:
@@ -254,9 +271,25 @@ def parse(argv: Sequence[str]) -> Given:
             flags[name] = _read("Command line", name, own)
     flags = gathered(flags)
     if "filters" in flags:
-        named = checked(flags["filters"], "Command line: ")
-        flags["filters"] = values.get("filters", {}) | named
-    return Given(recipe, values | flags, frozenset(flags))
+        flags["filters"] = checked(flags["filters"], "Command line: ")
+    given = Given(None, flags, frozenset(flags), taken)
+    return given if recipe is None else given.on_recipe(recipe)
+
+
+def _take_option(words: list[str], name: str, values: Sequence[str]) -> str | None:
+    """Remove `--name [VALUE]` from `words`, and return its value, or None without the option."""
+    place = next((place for place, word in enumerate(words) if word.partition("=")[0] == f"--{name}"), None)
+    if place is None:
+        return None
+    value, following = words.pop(place).partition("=")[2], words[place : place + 1]
+    if not value and following and (following[0] in values if values else not following[0].startswith("--")):
+        value = words.pop(place)
+    value = value or next(iter(values), "")
+    if not value:
+        raise GlossaError(f"--{name} names no file. Give one.")
+    if values and value not in values:
+        raise GlossaError(f"--{name} is {value}; it must be {' or '.join(values)}.")
+    return value
 
 
 def read_recipe(name: str) -> dict[str, Any]:

@@ -17,10 +17,10 @@ NONE, STOP, ELLIPSIS, COLON, QUESTION, EXCLAMATION = "none", "stop", "ellipsis",
 OTHER = "other"  # what is not one of these: a comma, several marks, a quoted sentence
 MARKS = {STOP: ".。．｡।۔።။។", COLON: ":：", QUESTION: "?？؟", EXCLAMATION: "!！"}
 KINDS = {mark: kind for kind, marks in MARKS.items() for mark in marks} | {"…": ELLIPSIS}
-_QUOTED = re.compile(rf"[{re.escape(''.join(KINDS))}][)\]}}\"'”’»›）］」』】》〉]+$")
+QUOTED = re.compile(rf"[{re.escape(''.join(KINDS))}][)\]}}\"'”’»›）］」』】》〉]+$")
 # An abbreviation such as a.m., whose last period is no stop; 4.8.0 is none.
-_SHORTENED = re.compile(r"(?<!\w)(?:[^\W\d_]{1,2}\.\s?)+[^\W\d_]{1,3}\Z")
-_SEPARATORS = tuple(",;،؛，；、")
+SHORTENED = re.compile(r"(?<!\w)(?:[^\W\d_]{1,2}\.\s?)+[^\W\d_]{1,3}\Z")
+SEPARATORS = tuple(",;،؛，；、")
 # What is not written `.:?!`: after an ideograph or kana, and in some languages.
 WIDE = {STOP: "。", COLON: "：", QUESTION: "？", EXCLAMATION: "！"}
 PLAIN = {STOP: ".", COLON: ":", QUESTION: "?", EXCLAMATION: "!"}
@@ -58,7 +58,7 @@ class End(NamedTuple):
         rest = text.rstrip("".join(KINDS))
         mark, start = text[len(rest) :], len(rest.rstrip())
         if not mark:
-            other = text.endswith(_SEPARATORS) or _QUOTED.search(text)
+            other = text.endswith(SEPARATORS) or QUOTED.search(text)
             return cls(OTHER if other else NONE, "", len(text))
         kinds = {KINDS[each] for each in mark}
         if kinds <= {STOP, ELLIPSIS} and (len(mark) > 2 or ELLIPSIS in kinds):
@@ -136,11 +136,11 @@ def with_end(target: str, end: End, language: str | None) -> str:
         return target
     opening = OPENING.get(code, {})
     bare = target[: own.start]
-    if end.kind == NONE and own.kind == STOP and _SHORTENED.search(bare):
+    if end.kind == NONE and own.kind == STOP and SHORTENED.search(bare):
         return target
     if own.kind in opening:
         bare = "".join(bare.rsplit(opening[own.kind], 1))
-    if own.kind == OTHER and bare.endswith(_SEPARATORS):
+    if own.kind == OTHER and bare.endswith(SEPARATORS):
         bare = bare[:-1]
     if opening.get(end.kind, "") not in bare:
         bare = opening[end.kind] + bare

@@ -1,4 +1,4 @@
-// What both scripts of the page need.
+// Functions for all scripts of the page.
 
 export const element = (name) => document.getElementById(name);
 
@@ -10,14 +10,14 @@ export function message(words) {
   element("error").textContent = words;
 }
 
-// Browsers may forbid storage; then nothing is remembered.
-export function keep(name, value) {
+// Browsers may forbid storage. Then nothing is saved.
+export function store(name, value) {
   try {
     localStorage.setItem(`glossa-${name}`, value);
   } catch {}
 }
 
-export function kept(name) {
+export function stored(name) {
   try {
     return localStorage.getItem(`glossa-${name}`);
   } catch {
@@ -26,5 +26,5 @@ export function kept(name) {
 }
 
 export function wantedTheme() {
-  return kept("theme") ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+  return stored("theme") ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
 }

@@ -1,7 +1,7 @@
-// What translates for the page: here a server. An exported folder has browser/engine.js in its place.
+// The translation engine of the page: a server. An exported folder has browser/engine.js instead.
 //
-// Both have `start(progress)`, which gives { languages, settings }, and `stream`; what `settings` does not offer is not
-// shown, and not called.
+// Both have `start(progress)`, which returns { languages, settings }, and `stream`. The page hides features that
+// `settings` does not have, and does not call them.
 import { element } from "./common.js";
 
 export const settings = {
@@ -10,20 +10,20 @@ export const settings = {
   explanation: true,
   glossary: true,
   alternatives: 0,
-  requests: true, // the page about them
-  memory: false, // whether translations may come from one
+  requests: true, // the page docs/ describes the requests
+  memory: false, // translations may use a translation memory
 };
 
 export async function start() {
   const [languages, own] = await Promise.all(
     ["languages", "frontend/settings"].map(async (path) => (await fetch(path)).json()),
   ).catch(() => {
-    throw new Error("The server does not answer. Load the page again when it runs.");
+    throw new Error("The server does not respond. Reload the page when it is running.");
   });
   return { languages, settings: { ...settings, ...own } };
 }
 
-// Yields { sentences }, how many there are, then { text, before, translatedText, ... } of each, in order.
+// Yields { sentences }, their number, then { text, before, translatedText, ... } for each, in order.
 export const stream = (fields, signal) => lines("translate_stream", { ...fields, confidence: true }, signal);
 
 export const detect = (q, signal) => post("detect", { q }, signal);
@@ -34,7 +34,7 @@ export const suggest = (fields) => post("suggest", fields);
 
 export const takeBack = (fields) => post("take_back", fields);
 
-// A text that changes with the memory that this key reads.
+// A version that changes with the memories of this key.
 export const memoryVersion = async (signal) => (await post("memory_version", {}, signal)).version;
 
 export async function translateFile(form) {
@@ -54,7 +54,7 @@ async function ask(path, fields, signal) {
     signal,
   });
   if (response.ok) return response;
-  const answer = await response.json().catch(() => ({ error: `The server answers with status ${response.status}.` }));
+  const answer = await response.json().catch(() => ({ error: `The server returned status ${response.status}.` }));
   throw new Error(answer.error);
 }
 
@@ -62,7 +62,7 @@ async function post(path, fields, signal) {
   return (await ask(path, fields, signal)).json();
 }
 
-// The lines of an answer, each of them JSON, as they come.
+// The JSON lines of a response, as they arrive.
 async function* lines(path, fields, signal) {
   const reader = (await ask(path, fields, signal)).body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";

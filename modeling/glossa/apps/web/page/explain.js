@@ -1,17 +1,17 @@
-// The panel that shows what the model does with a sentence, from the data of /explain.
+// The panel that explains the translation of a sentence, with the data of /explain.
 import { element, message, show } from "./common.js";
 import * as engine from "./engine.js";
 
 const PLAY = 700; // milliseconds for each step of the beams
 const COLUMN = 104;
 const ROW = 34;
-let asked = null; // sentence and languages
-let found = null; // the answer
-let chosen = 0; // piece of the translation
+let current = null; // the request
+let found = null; // the response
+let chosen = 0; // index of a piece of the translation
 let playing = 0;
 
 export async function explain(request) {
-  asked = request;
+  current = request;
   await load([]);
   if (!found) return;
   const first = found.target.words.indexOf(request.word);
@@ -29,7 +29,7 @@ async function load(prefix) {
   found = null;
   message("");
   try {
-    const { sentence, source, target } = asked;
+    const { sentence, source, target } = current;
     found = await engine.explain({ q: sentence, source, target, prefix });
   } catch (error) {
     message(error.message);
@@ -98,7 +98,7 @@ function choose(index) {
     button.disabled = rank === 0;
     button.title = rank === 0 ? "" : "What would the translation be with this?";
     button.append(bar, name, share);
-    button.addEventListener("click", () => instead(index, choice.id));
+    button.addEventListener("click", () => replacePiece(index, choice.id));
     const row = document.createElement("li");
     row.append(button);
     return row;
@@ -106,8 +106,8 @@ function choose(index) {
   element("choices").replaceChildren(...rows);
 }
 
-// The translation with another piece at this place: what comes before is kept, what follows is searched.
-async function instead(index, id) {
+// Translates again with another piece at this position, after the same pieces before it.
+async function replacePiece(index, id) {
   await load([...found.tokens.slice(0, index), id]);
   if (found) choose(index);
 }
@@ -127,7 +127,7 @@ function beams() {
   const height = Math.max(...found.beams.map((rows) => rows.length)) * ROW + 10;
   const tree = drawn("svg", { class: "tree", width: count * COLUMN + 20, height, role: "img" });
   tree.setAttribute("aria-label", `Beams after ${count} steps`);
-  let parents = [ROW / 2 + 4]; // heights of the hypotheses that were kept in the step before
+  let parents = [ROW / 2 + 4]; // heights of the hypotheses kept in the previous step
   found.beams.slice(0, count).forEach((rows, step) => {
     const here = [];
     rows.forEach((row, rank) => {

@@ -1,4 +1,4 @@
-// What a translation memory has for the sentences: how similar it is, what differs, and its translation.
+// Matches in translation memories: score, differences and translation.
 import { element, show } from "./common.js";
 
 const USES = { copied: "used as it is", repaired: "used with the numbers of this text", read: "read by the model", unused: "not used" };
@@ -29,7 +29,7 @@ function made(name, words) {
   return node;
 }
 
-// The sentence of the memory, with what this one lacks of it (del), and what this one has instead (ins).
+// The sentence of the memory, with the words that this sentence lacks (del) and adds (ins).
 function differences(known, sentence) {
   const [own, theirs] = [known, sentence].map((text) => text.match(/\s+|[\p{L}\p{M}\p{N}]+|[^\s\p{L}\p{M}\p{N}]/gu) ?? []);
   if (own.length > MOST || theirs.length > MOST) return [known];

@@ -1,16 +1,16 @@
-// The page: translates while one types, see translation.js. What it shows of the model is in explain.js.
+// The page, which translates while the user types. See translation.js and history.js; explain.js shows the model.
 import { explain, hide } from "./explain.js";
-import { element, keep, kept, message, show, wantedTheme } from "./common.js";
+import { element, message, show, store, stored, wantedTheme } from "./common.js";
 import * as engine from "./engine.js";
+import * as history from "./history.js";
 import { joined, showMissing, showSentences, translateLines } from "./translation.js";
 
-const REMEMBERED = 30; // entries of the history
 let languages = [];
 let settings = {};
-let latest = 0; // number of the newest request; older ones may not write
+let latest = 0; // number of the newest request; older ones are ignored
 let running = null; // aborts the requests of an older text
 let timer = 0;
-let saved = null; // the last better translation that entered the memory
+let saved = null; // the last suggestion that a memory saved
 let shown = { rows: [], source: "" }; // the translation on the page: the sentences of each line
 
 const text = element("text");
@@ -44,10 +44,10 @@ function showTargets() {
 
 async function start() {
   setTheme(wantedTheme());
-  element("key").value = kept("key") ?? "";
-  glossary.value = kept("glossary") ?? "";
+  element("key").value = stored("key") ?? "";
+  glossary.value = stored("glossary") ?? "";
   countTerms();
-  text.value = given();
+  text.value = textInAddress();
   try {
     ({ languages, settings } = await engine.start(showProgress));
   } catch (error) {
@@ -58,10 +58,10 @@ async function start() {
   }
   for (const one of languages) for (const code of [one.code, ...one.targets]) names.set(code, spoken(code));
   fill(source, languages.map((one) => one.code), settings.detection ? "Detect language" : "");
-  source.value = kept("source") ?? settings.language.source.code;
+  source.value = stored("source") ?? settings.language.source.code;
   if (!source.value) source.selectedIndex = 0;
   showTargets();
-  target.value = kept("target") ?? settings.language.target.code;
+  target.value = stored("target") ?? settings.language.target.code;
   if (!target.value) target.selectedIndex = 0;
   show("key-line", settings.keyRequired);
   show("open", settings.filesTranslation);
@@ -73,12 +73,12 @@ async function start() {
   show("swap", languages.some((one) => one.targets.includes(source.value)) || settings.detection);
   showNote(settings.note ?? []);
   element("file").accept = (settings.supportedFilesFormat ?? []).join(",");
-  showPast();
+  history.show(restore);
   changed();
 }
 
-// A text in the address: `#text=A%20man%20sleeps.`
-function given() {
+// The text in the address, such as `#text=A%20man%20sleeps.`
+function textInAddress() {
   return new URLSearchParams(location.hash.slice(1)).get("text") ?? text.value;
 }
 
@@ -90,7 +90,7 @@ function showProgress(done, total) {
   element("loaded-words").textContent = `Loading the model: ${megabytes(done)} of ${megabytes(total)} MB`;
 }
 
-// What the page says of its model, a paragraph each.
+// Shows paragraphs about the model.
 function showNote(paragraphs) {
   const shownParagraphs = paragraphs.map((words) => {
     const paragraph = document.createElement("p");
@@ -104,7 +104,7 @@ function showNote(paragraphs) {
 function setTheme(theme) {
   document.documentElement.dataset.theme = theme;
   element("theme").setAttribute("aria-pressed", String(theme === "dark"));
-  keep("theme", theme);
+  store("theme", theme);
 }
 
 function changed() {
@@ -138,7 +138,7 @@ async function translate() {
   const lines = given.split("\n");
   const found = { rows: [], source: source.value, text: lines };
   try {
-    // The language of the whole text, since that of a short line is hard to tell.
+    // Detect the language of the whole text, which is more certain than that of a short line.
     if (source.value === "auto") {
       const [best] = await engine.detect(given.slice(0, 5000), running.signal);
       if (!best) throw new Error("The language was not recognized. Choose it.");
@@ -148,8 +148,8 @@ async function translate() {
       element("detected").textContent = "";
     }
     const terms = settings.glossary ? glossary.value : "";
-    const wish = { source: found.source, target: target.value, glossary: terms, memory: settings.memory };
-    await translateLines(lines, wish, running.signal, (rows) => {
+    const request = { source: found.source, target: target.value, glossary: terms, memory: settings.memory };
+    await translateLines(lines, request, running.signal, (rows) => {
       if (number !== latest) return;
       found.rows = rows;
       showTranslation(found);
@@ -161,7 +161,7 @@ async function translate() {
   }
   if (number !== latest) return;
   stopped("");
-  remember(given);
+  history.add({ text: given, translation: translated(), source: source.value, target: target.value });
 }
 
 function stopped(words) {
@@ -183,7 +183,7 @@ function showTranslation(found) {
   if (element("alternatives").open) showAlternatives();
 }
 
-// Other translations of a text of one sentence.
+// Shows alternative translations of a text of one sentence.
 async function showAlternatives() {
   const number = latest;
   const found = shown;
@@ -200,42 +200,13 @@ async function showAlternatives() {
 
 const translated = () => shown.rows.map(joined).join("\n");
 
-function remember(given) {
-  const entry = { text: given, translation: translated(), source: source.value, target: target.value };
-  const others = past().filter((one) => !given.startsWith(one.text) || one.target !== entry.target);
-  keep("past", JSON.stringify([entry, ...others].slice(0, REMEMBERED)));
-  showPast();
-}
-
-function past() {
-  try {
-    return JSON.parse(kept("past") ?? "[]");
-  } catch {
-    return [];
-  }
-}
-
-function showPast() {
-  const rows = past().map((one) => {
-    const button = document.createElement("button");
-    const small = document.createElement("small");
-    button.type = "button";
-    button.textContent = one.text.slice(0, 120);
-    small.textContent = one.translation.slice(0, 120);
-    button.append(small);
-    button.addEventListener("click", () => {
-      source.value = one.source;
-      showTargets();
-      target.value = one.target;
-      text.value = one.text;
-      changed();
-    });
-    const row = document.createElement("li");
-    row.append(button);
-    return row;
-  });
-  element("past").replaceChildren(...rows);
-  show("history", rows.length > 0);
+// Restores an entry of the history.
+function restore(entry) {
+  source.value = entry.source;
+  showTargets();
+  target.value = entry.target;
+  text.value = entry.text;
+  changed();
 }
 
 function swap() {
@@ -326,7 +297,7 @@ function countTerms() {
 
 text.addEventListener("input", changed);
 addEventListener("hashchange", () => {
-  text.value = given();
+  text.value = textInAddress();
   changed();
 });
 element("stop").addEventListener("click", () => running?.abort());
@@ -334,16 +305,16 @@ element("alternatives").addEventListener("toggle", () => {
   if (element("alternatives").open) showAlternatives();
 });
 source.addEventListener("change", () => {
-  keep("source", source.value);
+  store("source", source.value);
   showTargets();
   changed();
 });
 target.addEventListener("change", () => {
-  keep("target", target.value);
+  store("target", target.value);
   changed();
 });
 glossary.addEventListener("input", () => {
-  keep("glossary", glossary.value);
+  store("glossary", glossary.value);
   countTerms();
   changed();
 });
@@ -366,14 +337,11 @@ element("theme").addEventListener("click", () =>
   setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"),
 );
 element("key").addEventListener("change", () => {
-  keep("key", element("key").value);
+  store("key", element("key").value);
   changed();
 });
 element("key-line").addEventListener("submit", (event) => event.preventDefault());
-element("forget").addEventListener("click", () => {
-  keep("past", "[]");
-  showPast();
-});
+element("forget").addEventListener("click", history.clear);
 element("improve").addEventListener("click", () => {
   element("better").value = translated();
   show("better", true);

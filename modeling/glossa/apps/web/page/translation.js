@@ -1,35 +1,35 @@
-// Translations of lines, sentence by sentence as they come, and how they are shown.
+// Translates lines sentence by sentence, and shows the sentences as they arrive.
 import { element, show } from "./common.js";
 import * as engine from "./engine.js";
 import { showMatches } from "./matches.js";
 
-const MOST_LINES = 500; // translations that are kept for unchanged lines
-const MOST_TEXTS = 64; // lines that are asked for at once; a server allows no more
-const DOUBT = 0.3; // sentences that need no correction with less probability are underlined
-const UNSURE = 0.5; // words of such a sentence that the model gave less probability are named,
-const MOST_WORDS = 3; // this many of them
+const MOST_LINES = 500; // cached translations of unchanged lines
+const MOST_TEXTS = 64; // lines in a request; a server allows no more
+const DOUBT = 0.3; // sentences with a lower confidence are underlined
+const UNSURE = 0.5; // words of such a sentence with a lower probability are named,
+const MOST_WORDS = 3; // at most this many
 const HINT = "Underlined sentences may need a correction.";
-const known = new Map(); // sentences of lines, by languages, glossary and line
+const known = new Map(); // sentences by languages, glossary and line
 const output = element("output");
-let version; // of the memory that these come from
+let version; // of the translation memories for these sentences
 
-// Translates lines, and calls `changed` with the sentences of each line so far when there are more of them.
-export async function translateLines(texts, wish, signal, changed) {
-  const current = wish.memory ? await engine.memoryVersion(signal) : undefined;
+// Translates lines. Each new sentence calls `changed` with the sentences of all lines so far.
+export async function translateLines(texts, request, signal, changed) {
+  const current = request.memory ? await engine.memoryVersion(signal) : undefined;
   if (current !== version) known.clear();
   version = current;
-  const key = (line) => JSON.stringify([wish.source, wish.target, wish.glossary, line]);
+  const key = (line) => JSON.stringify([request.source, request.target, request.glossary, line]);
   const rows = texts.map((line) => (line.trim() ? known.get(key(line)) ?? [] : []));
   const wanted = texts.map((_, row) => row).filter((row) => texts[row].trim() && !rows[row].length);
   if (wanted.length < texts.length) changed(rows);
   for (let start = 0; start < wanted.length; start += MOST_TEXTS) {
     const some = wanted.slice(start, start + MOST_TEXTS);
     let missing = 0;
-    let next = 0; // those before are complete
+    let next = 0; // the lines before this one are complete
     const finish = (end) => {
       for (; next < end; next += 1) remember(key(texts[some[next]]), rows[some[next]]);
     };
-    for await (const one of engine.stream({ ...wish, q: some.map((row) => texts[row]) }, signal)) {
+    for await (const one of engine.stream({ ...request, q: some.map((row) => texts[row]) }, signal)) {
       if (one.error) throw new Error(one.error);
       if ("sentences" in one) {
         missing = one.sentences;
@@ -52,7 +52,7 @@ function remember(key, sentences) {
 
 export const joined = (sentences) => sentences.map((one) => one.before + one.translatedText).join("");
 
-// Shows the sentences of each line; those that are there already stay, so that screen readers read the new ones.
+// Shows the sentences of each line. Sentences on the page stay, so that screen readers read only new ones.
 export function showSentences(rows) {
   rows.forEach((sentences, row) => {
     const line = output.children[row] ?? output.appendChild(newLine(row));
@@ -129,7 +129,7 @@ function words(text, row) {
   });
 }
 
-// What is said of the sentence that is pointed at or has the focus.
+// Shows the note on the sentence under the pointer or with the focus.
 for (const [name, on] of [["mouseover", true], ["focusin", true], ["mouseout", false], ["focusout", false]]) {
   output.addEventListener(name, (event) => {
     const note = event.target.closest(".doubtful")?.querySelector("[hidden]");

@@ -1,9 +1,9 @@
-// Translations that cannot be right: `plausibility.py` and `han_numbers.py` in JavaScript.
+// Detects implausible translations. The JavaScript version of `plausibility.py` and `han_numbers.py`.
 import { hasLetters, letters, size, split } from "./rules.js";
 
 export const NUMBERS = "different in numbers";
 
-// What is wrong with a translation, or "". `model` has length_ratio; probabilities are not checked here.
+// The problem of a translation, or "". `model` has length_ratio. Unlike Python, it does not check probabilities.
 export function findProblem(rules, given, translated, model) {
   const source = split(given).join(" ");
   const translation = split(translated).join(" ");
@@ -40,12 +40,12 @@ function difference(rules, source, translation) {
   return missing || added ? NUMBERS : "";
 }
 
-// The numbers that are more often in the first count.
+// The numbers that the first count has more often.
 function* without(first, second) {
   for (const [number, count] of first) if (count > (second.get(number) ?? 0)) yield number;
 }
 
-// How often each number is in a text, and those that Chinese characters may be.
+// The counts of the numbers in a text, and the possible values of its Chinese numerals.
 function numbersOf(rules, given) {
   const possible = new Set();
   let text = given;
@@ -61,7 +61,7 @@ function numbersOf(rules, given) {
   return [counts, possible];
 }
 
-// Digits of any script as ASCII: those of a script are ten in a row, and begin at its zero.
+// Converts digits of any script to ASCII. The ten digits of a script are consecutive code points.
 function decimal(digits) {
   const value = (digit) => {
     let zero = digit.codePointAt(0);
@@ -79,7 +79,7 @@ function hanValue(rules, number) {
   const { digits, units, groups } = rules.han;
   let total = 0;
   let section = 0;
-  let waiting = null; // digits that no unit has followed yet
+  let waiting = null; // digits without a unit so far
   for (const [token] of rules.all("hanToken", number)) {
     if (token in units) {
       section += (waiting ?? 1) * units[token];

@@ -1,4 +1,4 @@
-// What translates for the page: the model in this folder, in a worker of the browser.
+// The translation engine of the page: the model in this folder, in a web worker.
 import { load } from "./browser/glossa.js";
 
 const WAIT = 60; // milliseconds without a key before text is translated
@@ -35,7 +35,7 @@ export async function alternatives({ q, target }, count) {
 
 export const explain = ({ q, target, prefix }) => translator.explain(q, { target, prefix });
 
-// At its own address the page works without a connection; in a frame of another site it stores nothing.
+// Makes the page available without a connection, but stores nothing in a frame of another site.
 function keepForOffline() {
   if (window.top === window && navigator.serviceWorker) navigator.serviceWorker.register("offline.js").catch(() => {});
 }

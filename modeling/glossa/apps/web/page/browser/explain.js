@@ -1,4 +1,4 @@
-// What the model does with one sentence: its choices, its beams and its attention, as `serving/explain.py` gives them.
+// Explains the translation of a sentence: choices, beams and attention, in the format of `apps/server/explain.py`.
 import { strip } from "./rules.js";
 import { processors, search } from "./search.js";
 
@@ -6,7 +6,7 @@ const MOST = 60; // tokens of the sentence, and of its translation
 const CHOICES = 6; // tokens at each position of the translation
 const BEAMS = 4;
 
-// How a sentence is translated if its translation begins with the tokens `prefix`.
+// Explains the translation that begins with the tokens `prefix`.
 export async function explain(translator, { sentence, target, prefix }) {
   const { model, graphs } = translator;
   const ids = translator.encode(sentence, target);
@@ -52,7 +52,7 @@ async function translated(translator, ids, prefix) {
   return best.tokens.slice(1);
 }
 
-// The pieces of tokens, and the number of the word of each; null for special tokens. `word` numbers the last of some.
+// The pieces of tokens, and the word index of each; null for special tokens. `word` returns that of the last token.
 function described(tokens, piece, word, model) {
   const special = new Set([...Object.keys(model.special).map(Number), ...Object.values(model.tags)]);
   const words = tokens.map((id, index) => (special.has(id) ? null : word(tokens.slice(0, index + 1))));
@@ -61,14 +61,14 @@ function described(tokens, piece, word, model) {
 
 const spaces = (text) => text.split(" ").length - 1;
 
-// A piece of a source belongs to the word that follows its own spaces.
+// A piece of the source belongs to the word after its leading spaces.
 const wordsBefore = (textOf) => (tokens) => {
   const before = textOf(tokens.slice(0, -1));
   const own = textOf(tokens).slice(before.length);
   return spaces(before) + own.length - own.replace(/^ +/, "").length;
 };
 
-// At each position the most probable tokens, the chosen one first. Special tokens are no choices, except the end.
+// The most probable tokens at each position, the chosen one first. Special tokens are left out, except the end token.
 function choices({ model, pieces }, tokens, { data, dims }) {
   const size = dims[2];
   return tokens.map((chosen, position) => {
@@ -80,7 +80,7 @@ function choices({ model, pieces }, tokens, { data, dims }) {
   });
 }
 
-// What beam search looks at in each step: the best continuations of all beams, best first.
+// The candidates of beam search in each step, best first.
 async function beams({ model, graphs, pieces }, ids, prefix) {
   const { start, ends } = model.search;
   const state = await graphs.read([ids]);
@@ -113,7 +113,7 @@ async function beams({ model, graphs, pieces }, ids, prefix) {
   return steps;
 }
 
-// A tensor [layers, 1, heads, rows, columns] as lists, without its axis of one.
+// A tensor [layers, 1, heads, rows, columns] as nested lists, without the axis of size 1.
 function nested({ data, dims: [layers, , heads, rows, columns] }) {
   const list = (count, make) => Array.from({ length: count }, (_, index) => make(index));
   return list(layers, (layer) =>

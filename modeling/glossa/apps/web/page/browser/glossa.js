@@ -6,12 +6,12 @@
 //
 // The types are in glossa.d.ts.
 
-// A program of WebAssembly with one instruction for vectors: browsers without it cannot run the model.
+// A WebAssembly module with one vector instruction. Browsers that do not support it cannot run the model.
 const WITH_VECTORS = [0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 10, 1, 8, 0, 65, 0, 253, 15, 253, 98, 11];
 
 export async function load(folder = "./", { progress } = {}) {
   if (typeof DecompressionStream === "undefined" || !WebAssembly.validate(Uint8Array.from(WITH_VECTORS))) {
-    throw new Error("This browser is too old for the model. Any browser of 2023 or later runs it.");
+    throw new Error("This browser is too old for the model. Use a browser from 2023 or later.");
   }
   const calls = new Calls(new Worker(new URL("./worker.js", import.meta.url), { type: "module" }));
   const base = new URL(folder, document.baseURI).href;
@@ -40,7 +40,7 @@ class BrowserTranslator {
   }
 }
 
-// Calls of the worker: each has a number, and ends with a last message or an error.
+// Calls to the worker. Each has a number, and ends with the message "done" or an error.
 class Calls {
   constructor(worker) {
     this.worker = worker;
@@ -52,7 +52,7 @@ class Calls {
   }
 
   fail(reason) {
-    const error = `The translator ended: ${reason}. Load the page again.`;
+    const error = `The translator stopped: ${reason}. Reload the page.`;
     for (const receive of this.open.values()) receive({ kind: "error", error });
   }
 
@@ -61,7 +61,7 @@ class Calls {
       if (item?.progress) progress(...item.progress);
       else return item;
     }
-    throw new Error("The translator gave no answer. Load the page again.");
+    throw new Error("The translator returned nothing. Reload the page.");
   }
 
   async *all(kind, fields, signal) {

@@ -1,4 +1,4 @@
-// The two graphs of a model in ONNX Runtime: what a batch of sources is read to, and one step of its translations.
+// The two graphs of a model in ONNX Runtime: the encoder, and a step of the decoder.
 
 // Axis 2 of the cached keys and values is the batch: [layers, 2, batch, heads, length, width].
 const BATCH = 2;
@@ -8,7 +8,7 @@ export class Graphs {
     Object.assign(this, { ort, encoder, decoder, padding });
   }
 
-  // Reads a batch of token ids. The state that it returns has one row for each source.
+  // Encodes a batch of token ids. Returns a state with a row for each source.
   async read(sources) {
     const length = Math.max(...sources.map((ids) => ids.length));
     const ids = new BigInt64Array(sources.length * length).fill(BigInt(this.padding));
@@ -39,7 +39,7 @@ class State {
     this.target = new graphs.ort.Tensor("float32", new Float32Array(0), dims);
   }
 
-  // The `count` most probable next tokens of each row and their log-probabilities, after one more token of each row;
+  // Appends a token to each row. Returns the `count` most probable next tokens of each with their log-probabilities;
   // `whole` adds the log-probabilities of all tokens.
   async step(last, count, whole) {
     const feeds = {
@@ -55,7 +55,7 @@ class State {
     return { values: found.values.data, tokens: found.tokens.data, all: found.log_probabilities?.data };
   }
 
-  // Goes on with these rows, in this order; `owners` are their sources, as numbers among those that were left.
+  // Selects rows, in this order. `owners` are the indices of their sources among the remaining ones.
   keep(parents, owners) {
     this.target = taken(this.graphs.ort, this.target, BATCH, parents);
     if (owners.length === this.owners.length && owners.every((owner, row) => owner === this.owners[row])) return;

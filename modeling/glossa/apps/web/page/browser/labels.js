@@ -1,8 +1,8 @@
-// Labels: a text without a final mark, or with a colon or an ellipsis, ends like its source. `inference/texts/labels.py`
-// in JavaScript, without keys of menus, which only documents have.
+// Labels: the translation of a text without a final mark, or with a colon or an ellipsis, ends like its source. The
+// JavaScript version of `translate/texts/labels.py`, without menu keys, which only documents have.
 import { first, isWordCharacter, last, stripRight } from "./rules.js";
 
-// How a text ends: { kind, mark, start }.
+// The end of a text: { kind, mark, start }.
 export function endOf(rules, text) {
   const { kinds, separators } = rules.labels;
   let body = text;
@@ -19,20 +19,20 @@ export function endOf(rules, text) {
   return { kind: [...mark].length === 1 ? [...found][0] : "other", mark, start };
 }
 
-// The end that the last sentence of a line keeps; null if it is no label.
+// The end that the translation of a line must have; null if the line is not a label.
 export function labelOf(rules, segment) {
   const end = endOf(rules, segment.text);
   return ["stop", "question", "exclamation", "other"].includes(end.kind) ? null : end;
 }
 
-// A segment as the model reads it: without a colon or an ellipsis, which no sentence has.
+// The model's input for a label: without its colon or ellipsis, which no sentence has.
 export function readLabel(segment, end) {
   const marked = ["colon", "ellipsis"].includes(end.kind) && !segment.spans.some(([, stop]) => stop > end.start);
   const text = marked ? segment.text.slice(0, end.start) : segment.text;
   return stripRight(text) ? { ...segment, text } : segment;
 }
 
-// A translation that ends as `end` does, as the language writes it; a mark of the same kind stays as it is.
+// Gives a translation an end of the same kind, as the language writes it. A mark of this kind stays.
 export function withEnd(rules, target, end, language) {
   const { inside, opening: openings, separators } = rules.labels;
   const own = endOf(rules, target);
@@ -61,7 +61,7 @@ function writtenMark(rules, end, before, language) {
   return (spaced[language]?.[end.kind] ?? "") + mark;
 }
 
-// A translation with a small letter after the spans at its beginning, if its source has one there: it begins no sentence.
+// Lower-cases the first letter after the spans at the start of a translation, if its source has lower case there.
 export function lowerStart(rules, source, spans, target, places, language) {
   const from = afterSpans(source, spans);
   const place = afterSpans(target, [...places].sort((one, other) => one[0] - other[0]));
@@ -78,7 +78,7 @@ export function lowerStart(rules, source, spans, target, places, language) {
   return target.slice(0, place) + letter.toLowerCase() + target.slice(place + letter.length);
 }
 
-// The first letter after the spans at the beginning of a text; null if it begins with none.
+// The position of the first letter after the spans at the start of a text; null if it does not start with a span.
 function afterSpans(text, spans) {
   let position = 0;
   for (const [start, end] of spans) {

@@ -1,10 +1,10 @@
-// Loads what an exported folder holds: rules, tokenizers, weights and graphs.
+// Loads an exported folder: rules, tokenizers, weights and graphs.
 import { Graphs } from "./graphs.js";
 import { Rules } from "./rules.js";
 import { Translator } from "./translator.js";
 
-// `model` is model.json, `read(name)` gives the bytes of a file, unpacked; `ort` is ONNX Runtime, `Tokenizer` the class
-// of its library.
+// `model` is model.json, `read(name)` returns the decompressed bytes of a file, `ort` is ONNX Runtime, and `Tokenizer`
+// the class of the tokenizer library.
 export async function loadTranslator(model, read, ort, Tokenizer) {
   const json = async (name) => JSON.parse(new TextDecoder().decode(await read(name)));
   const rules = new Rules(await json("rules.json"));
@@ -37,7 +37,7 @@ export async function loadTranslator(model, read, ort, Tokenizer) {
   });
 }
 
-// The special tokens are taken out of tokenizer.json, so that a text that has `</s>` gets no special token.
+// tokenizer.json has no special tokens, so that `</s>` in a text is not one.
 function tokenizer(settings, Tokenizer) {
   const own = new Tokenizer(settings, { clean_up_tokenization_spaces: false });
   return {
@@ -47,7 +47,7 @@ function tokenizer(settings, Tokenizer) {
   };
 }
 
-// The tensors of a safetensors file as bytes of float32, by name. Rows of int8 have a scale each, in `NAME.scale`.
+// The tensors of a safetensors file as float32 bytes, by name. For int8, `NAME.scale` has a scale for each row.
 export function unpacked(file) {
   const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
   const start = 8 + Number(view.getBigUint64(0, true));

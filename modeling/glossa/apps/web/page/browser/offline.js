@@ -1,4 +1,4 @@
-// Keeps the page for the time without a connection: what comes is stored, and used where nothing comes.
+// Stores the page, so that it works without a connection.
 const STORE = "glossa-page";
 
 addEventListener("install", (event) => event.waitUntil(storeAll().then(() => skipWaiting())));
@@ -21,8 +21,8 @@ async function newest(request) {
     if (response.ok) await store.put(request, response.clone());
     return response;
   } catch (error) {
-    const kept = await store.match(request, { ignoreSearch: true });
-    if (kept) return kept;
+    const cached = await store.match(request, { ignoreSearch: true });
+    if (cached) return cached;
     throw error;
   }
 }

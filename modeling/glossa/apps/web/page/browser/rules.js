@@ -1,4 +1,4 @@
-// The patterns, lists and classes of characters that Python wrote, and Python's functions of texts over them.
+// The rules about texts that Python exports: patterns, word lists and character classes, and functions to apply them.
 
 export class Rules {
   constructor(data) {
@@ -18,7 +18,7 @@ export class Rules {
     this.sentinels = [...data.sentinels];
   }
 
-  // All matches from `start` to `end`; what is behind `end` counts as not there.
+  // All matches between `start` and `end`, as if the text ended at `end`.
   all(name, text, start = 0, end = text.length) {
     const { find } = this.patterns[name];
     const searched = end === text.length ? text : text.slice(0, end);
@@ -51,7 +51,7 @@ export class Rules {
     return [...text].map((one) => this.folds.get(one) ?? one.toLowerCase()).join("");
   }
 
-  // As Python's methods of these names: whether there is a letter with case, and all of those have this one.
+  // Like Python's methods: the text has cased letters, and all have this case.
   isUpper(text) {
     return this.classes.upper.test(text) && !this.classes.lower.test(text) && !this.classes.title.test(text);
   }
@@ -64,7 +64,7 @@ export class Rules {
     return text !== "" && [...text].every((one) => this.classes.digit.test(one));
   }
 
-  // Whether a sentence would begin with a capital instead of this letter.
+  // Whether no sentence can begin with this letter, since it is lower case.
   beginsNoSentence(letter) {
     return this.classes.lower.test(letter) && !this.classes.begins.test(letter);
   }
@@ -90,10 +90,10 @@ export const isWordCharacter = (one) => /^[\p{L}\p{N}]$/u.test(one);
 export const last = (text) => [...text.slice(-2)].at(-1) ?? "";
 export const first = (text) => (text ? String.fromCodePoint(text.codePointAt(0)) : "");
 
-// How many characters a text has; `length` counts those beyond U+FFFF twice.
+// The number of characters; `length` counts characters above U+FFFF twice.
 export const size = (text) => [...text].length;
 
-// What the words of a text say of it.
+// The words of a text that have letters.
 export function words(text) {
   return split(text).filter(hasLetters);
 }
@@ -107,7 +107,7 @@ export function capitals(rules, text) {
   return found.length >= fewestTitle && firsts.every((one) => rules.isUpper(one)) ? "title" : "";
 }
 
-// What ends a sentence in the script of the last letter, or "" for scripts of which it is not known.
+// The period of the script of the last letter, or "" if it is unknown.
 export function period(rules, text) {
   const letter = letters(text).at(-1) ?? "";
   if (rules.at("noSpaces", letter)) return "。";

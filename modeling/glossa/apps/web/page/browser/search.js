@@ -1,14 +1,14 @@
-// Greedy and beam search over the two graphs of a model, with the results of `generation_glossa.py`.
+// Greedy and beam search with the two graphs of a model. The results equal those of `generation_glossa.py`.
 //
-// A hypothesis is { tokens, score, logProbability }: its tokens with the start, the score by which the search compares
-// it, and its log-probability under the model.
+// A hypothesis is { tokens, score, logProbability }: its tokens with the start token, its score in the search, and its
+// log-probability under the model.
 
 const LOWEST_SCORE = -1e9; // of an empty beam, as in transformers
 
-// The hypotheses of each source, best first: `settings.beams` of them, or one with a single beam.
+// Returns `settings.beams` hypotheses for each source, best first.
 //
-// `settings`: beams, lengthPenalty, earlyStopping, start, ends (a set of tokens), processors (see `processors`);
-// `limits` are the most tokens of each translation. `canceled` is asked before each step.
+// `settings`: beams, lengthPenalty, earlyStopping, start, ends (a set of tokens), processors (see `processors`).
+// `limits` are the maximum lengths of the translations. `canceled` is called before each step.
 export async function search(graphs, sources, limits, settings, canceled = () => false) {
   const rows = sources.map((_, index) => {
     const first = { tokens: [settings.start], score: 0, logProbability: 0 };
@@ -41,7 +41,7 @@ export async function search(graphs, sources, limits, settings, canceled = () =>
   return rows.map((row) => row.finished);
 }
 
-// The `count` best continuations of a hypothesis, given what a step found for `number`, its row.
+// The `count` best continuations of a hypothesis, from row `number` of the result of a step.
 function continued(hypothesis, parent, { values, tokens, all }, number, count, settings) {
   const next = (token, value, own) => ({
     tokens: [...hypothesis.tokens, token],
@@ -88,14 +88,14 @@ function beamStep(row, continuations, settings, longest) {
   return !(settings.earlyStopping === true ? better && worst === LOWEST_SCORE : better);
 }
 
-// Enough to go on with all beams even if every end token is a candidate of each.
+// Enough candidates to fill all beams even if each beam has every end token as a candidate.
 const candidatesOf = ({ beams, ends }) => (beams === 1 ? 1 : Math.max(2, 1 + ends.size) * beams);
 
 const byScore = (first, second) => second.score - first.score;
 
 const ends = (one, row, settings) => settings.ends.has(one.tokens.at(-1)) || one.tokens.length > row.limit;
 
-// The `count` greatest values: their indices, greatest first.
+// The indices of the `count` greatest values, greatest first.
 function best(values, count) {
   const chosen = [];
   for (let index = 0; index < values.length; index += 1) {
@@ -109,7 +109,7 @@ function best(values, count) {
   return chosen;
 }
 
-// What changes the values of a step, as transformers' processors of the same names; -Infinity forbids a token.
+// Logits processors, as in transformers. -Infinity forbids a token.
 export function processors(settings, limit) {
   const only = (values, token) => {
     const value = values[token];
@@ -143,7 +143,7 @@ export function processors(settings, limit) {
   return found;
 }
 
-// The tokens that would make a sequence of `size` tokens occur a second time.
+// The tokens that would repeat a sequence of `size` tokens.
 function repeated(tokens, size) {
   const last = tokens.slice(tokens.length - size + 1).join();
   const found = [];

@@ -1,4 +1,5 @@
-// Text to the segments that are translated or copied, and back: `spans_glossa.py` and `segments_glossa.py`.
+// Splits text into segments to translate or copy, and joins them. The JavaScript version of `spans_glossa.py` and
+// `segments_glossa.py`.
 //
 // A segment is { text, space, copied, capitals, items, stop, numbered, spans }; a span is [start, end].
 import { capitals, hasLetters, isWordCharacter, last, period, split, strip, stripLeft, stripRight } from "./rules.js";
@@ -11,7 +12,7 @@ export function findSpans(rules, text) {
     .map((found) => [found.index, found.index + found[0].length]);
 }
 
-// A text with one letter for each of its spans, in which no sentence ends and which is not cut.
+// A text with a letter in place of each span, so that spans are not split.
 class Hidden {
   constructor(rules, text, spans) {
     this.letters = [...rules.hidden];
@@ -31,13 +32,13 @@ class Hidden {
     this.shown = 0;
   }
 
-  // Any piece as it is in the text, with its spans.
+  // A piece with its original text and spans.
   measured(piece) {
     const [found] = piece.match(this.any) ?? [];
     return this.show(piece, found ? this.letters.indexOf(found) : 0);
   }
 
-  // The next piece as it is in the text, with its spans.
+  // The next piece with its original text and spans.
   next(piece) {
     const first = this.shown;
     this.shown += (piece.match(this.any) ?? []).length;
@@ -63,7 +64,7 @@ const segmentOf = (text, space, copied = false, spans = []) => ({
   text, space, copied, spans, capitals: "", items: [], stop: "", numbered: false,
 });
 
-// The segments of a text, at least one. `fits` says whether a sentence is short enough for the model; `model` has
+// The segments of a text, at least one. `fits` tests whether a sentence is short enough for the model; `model` has
 // split_sentences, abbreviations, lower_capitals, mask_items, add_stops and keeps_placeholders.
 export function segmentText(rules, text, fits, model) {
   const hidden = new Hidden(rules, text, findSpans(rules, text));
@@ -151,7 +152,7 @@ function outside(text, spans) {
   return rest + text.slice(position);
 }
 
-// What the model reads of a segment; `cut` means that the sentence goes on in the next one.
+// The model's input for a segment. `cut` means that the sentence continues in the next segment.
 export function modelText(rules, segment, cut) {
   const masked = rules.replaced("unread", rules.replaced("glue", maskedText(rules, segment), " "), "");
   const text = (cut ? closed(rules, masked) : masked) + segment.stop;
@@ -169,12 +170,12 @@ function maskedText(rules, segment) {
   return done + segment.text.slice(position);
 }
 
-// A text with a mark for each number, and what goes there.
+// Replaces numbers with marks. Returns the text and the numbers.
 export function maskNumbers(rules, text) {
   return [rules.replaced("numberOrMark", text, rules.mark), rules.all("numberOrMark", text).map(([item]) => item)];
 }
 
-// A text with the items in place of the marks, in order; those without one stand before its last mark of all.
+// Replaces marks with the items, in order. Items without a mark are inserted before the final mark of the text.
 export function putBack(rules, text, items) {
   if (!items.length) return text;
   const parts = text.split(rules.mark);
@@ -188,7 +189,7 @@ function endedBy(rules, whole, rest) {
   return stripLeft(`${whole.slice(0, index)} ${rest.join(" ")}${whole.slice(index)}`);
 }
 
-// Whether a translation has each of the sentinels of a numbered segment once, and no others.
+// Whether a translation has exactly the sentinels of a numbered segment, each once.
 export function hasSentinels(rules, segment, translation) {
   const found = [...translation].filter((one) => rules.sentinels.includes(one)).sort();
   return found.join("") === rules.sentinels.slice(0, segment.spans.length).join("");
@@ -203,7 +204,7 @@ function withItems(rules, text, segment) {
   return endedBy(rules, whole, [...given].filter(([sentinel]) => !text.includes(sentinel)).map(([, item]) => item));
 }
 
-// A text with a space between a sentinel and the word next to it, unless the source has none there either.
+// Separates sentinels from words by a space, unless the source has none there.
 function apart(rules, text, source) {
   for (const sentinel of rules.sentinels.filter((one) => source.includes(one))) {
     for (const [pattern, spaced] of [
@@ -220,7 +221,7 @@ const INLINE = " \u00a0\u202f";
 const isInline = (space) => [...space].every((one) => INLINE.includes(one));
 const trimInline = (text) => text.replace(/[ \u00a0\u202f]+$/, "");
 
-// Whether text that is translated follows in the same line.
+// Whether a translated segment follows in the same line.
 export function hasMore(segments, index) {
   return index + 1 < segments.length && !segments[index + 1].copied && isInline(segments[index].space);
 }
@@ -234,7 +235,7 @@ function closed(rules, text) {
 
 const endsTwice = (text) => [".", ""].includes(text.slice(-2, -1));
 
-// A translation by the model as it stands in a text.
+// The translation of a segment, from the output of the model.
 export function asWritten(rules, segment, translation) {
   let text = trimInline(withItems(rules, capitalized(translation, segment.capitals), segment));
   if (segment.stop && [".", "。"].includes(text.slice(-1)) && !endsTwice(text)) text = text.slice(0, -1);
@@ -265,7 +266,7 @@ export function spacedParts(rules, segments, texts) {
   });
 }
 
-// The translation of a source that is cut from a longer sentence, without its period.
+// Removes the period from the translation of a source that was cut from a longer sentence.
 function continued(rules, source, text) {
   const end = last(source);
   const isClause = end in rules.clauseMarks;

@@ -1,13 +1,13 @@
-// Text to sentences: `sentences_glossa.py` and `clauses_glossa.py` in JavaScript.
+// Splits text into sentences. The JavaScript version of `sentences_glossa.py` and `clauses_glossa.py`.
 import { first, isSpace, last, letters, size, split, strip, stripLeft, stripRight } from "./rules.js";
 
-// Normalized to NFC, with single spaces; text of invisible characters alone is empty.
+// Normalizes a text to NFC with single spaces. A text of invisible characters becomes empty.
 export function cleanText(rules, text) {
   const normal = text.replaceAll("\ufeff", "").normalize("NFC");
   return rules.whole("invisible", normal) ? "" : strip(rules.replaced("whiteSpace", normal, " "));
 }
 
-// The sentences of a text, and the white space after each. `fits` says whether one is short enough.
+// The sentences of a text, and the white space after each. `fits` tests whether a sentence is short enough.
 export function splitText(rules, text, fits, abbreviations) {
   let pieces = [];
   let start = 0;
@@ -126,7 +126,7 @@ function isKnown(token, words) {
   return words.has(token) || words.has(start.toLowerCase() + token.slice(start.length));
 }
 
-// A text in as few pieces of about equal length as possible; joined, they are the text.
+// Cuts a text into as few pieces of similar length as possible.
 export function cutText(rules, text, fits) {
   if (fits(text)) return [text];
   let halves = null;
@@ -166,7 +166,7 @@ function cut(rules, text, count) {
   return cuts.map((start, index) => characters.slice(start, cuts[index + 1]).join(""));
 }
 
-// As Python rounds.
+// Rounds like Python.
 function roundHalfEven(value) {
   const floor = Math.floor(value);
   return value - floor === 0.5 ? floor + (floor % 2) : Math.round(value);

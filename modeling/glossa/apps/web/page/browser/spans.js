@@ -1,9 +1,9 @@
-// Where the spans of a sentence are in its translation, and how they get into one that was made without them.
+// Finds the spans of a sentence in its translation, and inserts them into a translation made without them.
 import { isWordCharacter, last, first as firstOf, split, strip, stripLeft } from "./rules.js";
 
-export const MOVED = "uncertain in placeholders"; // a span without a certain place
+export const MOVED = "uncertain in placeholders"; // the place of a span is uncertain
 
-// Where a translation has each span of its source; null if it has one of them more or less often.
+// The places of the source's spans in a translation; null if it has a span more or less often.
 export function locate(source, spans, target) {
   const found = new Map();
   const taken = [];
@@ -45,7 +45,7 @@ const isGlued = (text, start, end) =>
 const overlap = ([start, end], [from, to]) => start < to && from < end;
 const hasWord = (text) => [...text].some(isWordCharacter);
 
-// A sentence without its spans: { text, groups, points }; a group has only punctuation between its spans.
+// Removes the spans: { text, groups, points }. Spans with only punctuation between them are a group.
 export function without(text, spans) {
   const groups = [];
   for (const [start, end] of spans) {
@@ -71,7 +71,7 @@ export function without(text, spans) {
   return { text: body, groups, points: points.map((point) => Math.min(Math.max(point - lead, 0), body.length)) };
 }
 
-// A group at an end of the sentence takes the comma between it and the rest.
+// A group at the start or end of the sentence includes the comma next to it.
 function takeComma(text, group) {
   const before = /,\s*$/.exec(text.slice(0, group.start));
   if (before && !hasWord(text.slice(group.end))) {
@@ -82,8 +82,8 @@ function takeComma(text, group) {
   if (after && !hasWord(text.slice(0, group.start))) group.end += after[0].length;
 }
 
-// A translation of what `without` left with the spans, and whether each has a certain place: both ends are certain.
-// Python finds more places by attention.
+// Inserts the spans into a translation of the text from `without`. Returns it, and whether all places are certain: only
+// the start and the end are. Python finds other places by attention.
 export function putSpans(rules, source, bare, target) {
   const words = rules.all("word", target).map((found) => [found.index, found.index + found[0].length]);
   const real = words.filter(([start, end]) => hasWord(target.slice(start, end)));
@@ -104,7 +104,7 @@ export function putSpans(rules, source, bare, target) {
   return [inserted(source, bare, target, points), certain];
 }
 
-// The character after as many marks, before a mark that ends the sentence unless they have one too.
+// The position after as many marks as in `marks`, but before a final mark unless `marks` has one.
 function afterMarks(rules, target, start, end, marks) {
   const ended = [...marks].some((mark) => rules.final.includes(mark));
   let position = start;

@@ -1,4 +1,4 @@
-// Translates texts as `Translator` does in Python: plan, search, checks, join.
+// Translates texts like `Translator` in Python: plan, search, check, join.
 import { NUMBERS, findProblem } from "./checks.js";
 import { labelOf, lowerStart, readLabel, withEnd } from "./labels.js";
 import { strip } from "./rules.js";
@@ -7,18 +7,18 @@ import { asModelReads, asWritten, hasMore, hasSentinels, maskNumbers, modelText,
 import { cleanText } from "./sentences.js";
 import { MOVED, locate, putSpans, without } from "./spans.js";
 
-const SPARE_TOKENS = 50; // of a translation, next to twice the tokens of its source
-const BATCH = 16; // sentences of a call; more are not faster
-const STREAMED = 4; // sentences that appear together while one waits
+const SPARE_TOKENS = 50; // allowed in a translation in addition to twice the tokens of its source
+const BATCH = 16; // sentences in a batch; more are not faster
+const STREAMED = 4; // sentences that a stream translates together
 
 export class Translator {
-  // `parts`: `model` is model.json, `rules` are Rules, `encode` and `decode` are the tokenizers of source and target;
+  // `parts`: `model` is model.json, `rules` are Rules, `encode` and `decode` use the tokenizers of source and target;
   // `loadAttention`, `pieces` and `sourceText` are for explanations.
   constructor(parts) {
     Object.assign(this, parts);
   }
 
-  // The translations of texts: for each { text, score, problem }, or a list of them, best first, with several.
+  // Translates texts to { text, score, problem }; with num_return_sequences, to lists of these, best first.
   // `options`: num_beams, num_return_sequences, length_penalty, no_repeat_ngram_size, target, prefix, retry.
   async translate(texts, options = {}, canceled = () => false) {
     const settings = this.settings(options);
@@ -33,8 +33,8 @@ export class Translator {
     });
   }
 
-  // Yields the translation of each sentence, in order: { text, before, translatedText, source, problem }; `text` is the number
-  // of its text. The first thing is their number: { sentences }.
+  // Yields { sentences }, their number, then { text, before, translatedText, source, problem } for each, in order;
+  // `text` is the index of its text.
   async *stream(texts, options = {}, canceled = () => false) {
     const settings = this.settings(options);
     const planned = texts.map((text) => this.plan(text, settings));
@@ -81,7 +81,7 @@ export class Translator {
       const label = copied || cut ? null : labelOf(this.rules, segment);
       const sentence = { segment: { ...segment, copied }, cut, language: chosen, label, found: null };
       if (copied) return { ...sentence, found: [{ text: segment.text, score: 0, problem: "" }] };
-      if (this.fits(this.asked(sentence).text, limits.source, chosen)) return sentence;
+      if (this.fits(this.modelInput(sentence).text, limits.source, chosen)) return sentence;
       const problem = `too long: the model takes ${limits.source} tokens`;
       return { ...sentence, found: [{ text: segment.text, score: 0, problem }] };
     });
@@ -93,41 +93,41 @@ export class Translator {
     return cleaned.length * 9 + 6 <= limit || this.encode(cleaned, language).length <= limit;
   }
 
-  // Gives translations to the sentences that have none.
+  // Translates the sentences that have no translation.
   async run(sentences, settings, canceled) {
     const waiting = sentences.filter((sentence) => sentence.found === null);
-    const asked = (list) => list.map((one) => this.asked(one));
-    const found = await this.checked(asked(waiting), settings, canceled);
+    const inputs = (list) => list.map((one) => this.modelInput(one));
+    const found = await this.translateInputs(inputs(waiting), settings, canceled);
     waiting.forEach((sentence, index) => (sentence.found = found[index]));
     const again = waiting.filter(({ segment, found: own }) => {
       const relevant = own.filter((one, rank) => one.text || rank === 0);
       return segment.numbered && !relevant.every((one) => hasSentinels(this.rules, segment, one.text));
     });
     for (const one of again) one.segment = asModelReads(this.rules, one.segment, this.model.text, false);
-    const second = await this.checked(asked(again), settings, canceled);
+    const second = await this.translateInputs(inputs(again), settings, canceled);
     again.forEach((sentence, index) => (sentence.found = second[index]));
     const broken = waiting.filter((sentence) => !this.write(sentence));
     await this.runWithoutSpans(broken, settings, canceled);
   }
 
-  // The segment of a sentence without what the model does not read of a label.
+  // The segment of a sentence, without the end of a label, which the model does not read.
   read({ segment, label }) {
     if (label === null) return segment;
     const read = readLabel(segment, label);
     return this.model.text.add_stops ? withStop(this.rules, read) : read;
   }
 
-  // A sentence as the model reads it.
-  asked(sentence) {
+  // The model's input for a sentence.
+  modelInput(sentence) {
     return { text: modelText(this.rules, this.read(sentence), sentence.cut), language: sentence.language };
   }
 
-  // Has the translations as they stand in a text; whether each has all spans.
+  // Turns outputs of the model into translations. Returns whether each has all spans.
   write(sentence) {
     const { segment, label, language } = sentence;
-    const asked = cleanText(this.rules, this.asked(sentence).text);
+    const input = cleanText(this.rules, this.modelInput(sentence).text);
     for (const one of sentence.found) {
-      const same = asked !== "" && cleanText(this.rules, one.text) === asked;
+      const same = input !== "" && cleanText(this.rules, one.text) === input;
       const written = asWritten(this.rules, this.read(sentence), one.text);
       const kept = label === null || !strip(written);
       one.text = same ? segment.text : kept ? written : withEnd(this.rules, written, label, language);
@@ -150,7 +150,7 @@ export class Translator {
       const label = sentence.label === null ? null : labelOf(this.rules, stopped);
       return { segment: stopped, cut: sentence.cut, language: sentence.language, label };
     });
-    const found = await this.checked(own.map((one) => this.asked(one)), settings, canceled);
+    const found = await this.translateInputs(own.map((one) => this.modelInput(one)), settings, canceled);
     own.forEach((one, index) => {
       one.found = found[index];
       this.write(one);
@@ -162,16 +162,16 @@ export class Translator {
     });
   }
 
-  // The translations of sentences as the model reads them, checked, and searched again where something is wrong.
-  async checked(asked, settings, canceled) {
-    if (!asked.length) return [];
-    const distinct = new Map(asked.map((one) => [JSON.stringify(one), one]));
+  // Translates inputs of the model, checks the translations, and retries implausible ones.
+  async translateInputs(inputs, settings, canceled) {
+    if (!inputs.length) return [];
+    const distinct = new Map(inputs.map((one) => [JSON.stringify(one), one]));
     const list = [...distinct.values()];
-    const found = await this.searched(list, settings, canceled);
+    const found = await this.searchInputs(list, settings, canceled);
     const check = (index, own) => own.forEach((one) => (one.problem = this.problem(list[index].text, one.text)));
     found.forEach((own, index) => check(index, own));
     const retry = async (wrong, texts, changed, restored) => {
-      const again = await this.searched(texts, changed, canceled);
+      const again = await this.searchInputs(texts, changed, canceled);
       wrong.forEach((index, place) => {
         again[place].forEach((one) => (one.text = restored(one.text, place)));
         check(index, again[place]);
@@ -190,20 +190,20 @@ export class Translator {
       await retry(wrong, wrong.map((index) => list[index]), wider, (text) => text);
     }
     const byKey = new Map([...distinct.keys()].map((key, index) => [key, found[index]]));
-    return asked.map((one) => byKey.get(JSON.stringify(one)).map((each) => ({ ...each })));
+    return inputs.map((one) => byKey.get(JSON.stringify(one)).map((each) => ({ ...each })));
   }
 
   problem(source, translation) {
     return findProblem(this.rules, source, translation, this.model.text);
   }
 
-  // The translations of each text with different texts, best first.
-  async searched(asked, settings, canceled) {
-    const encoded = asked.map(({ text, language }) => {
+  // The different translations of each input, best first.
+  async searchInputs(inputs, settings, canceled) {
+    const encoded = inputs.map(({ text, language }) => {
       const cleaned = cleanText(this.rules, text);
       return cleaned ? this.encode(cleaned, language) : [];
     });
-    const results = asked.map(() => new Map());
+    const results = inputs.map(() => new Map());
     const order = [...encoded.keys()].filter((index) => encoded[index].length);
     order.sort((one, other) => encoded[one].length - encoded[other].length);
     const beamSizes = settings.count > 1 ? [settings.beams, 4 * settings.beams] : [settings.beams];
@@ -241,7 +241,7 @@ export class Translator {
     }, canceled);
   }
 
-  // The best translation of each sentence, or one of another rank, with the white space after it.
+  // The translation of each sentence at a rank, with the white space after it.
   parts({ sentences }, rank) {
     const targets = sentences.map(({ segment, found }) => (segment.copied ? found[0] : found[rank] ?? found[0]).text);
     const clean = (texts) => JSON.stringify(texts.map((text) => cleanText(this.rules, text)));
@@ -265,11 +265,11 @@ export class Translator {
     };
   }
 
-  // The white space before a sentence, and its translation, as soon as those before it are translated.
+  // The white space before a sentence, and its translation. The sentences before it must be translated.
   part(text, place) {
     const first = Math.max(place - 1, 0);
     const known = text.sentences.slice(first, place + 1).map(({ found }) => found[0].text);
-    // What follows is not known yet, but decides whether a period stays: any text will do, in the same script.
+    // The next sentence is not translated yet, but the period depends on its script: use a text in the same script.
     const isLast = place + 1 === text.sentences.length;
     if (!isLast) known.push(known.at(-1));
     const segments = text.sentences.slice(first, first + known.length).map(({ segment }) => segment);
@@ -280,7 +280,7 @@ export class Translator {
   }
 }
 
-// Translations with those that repeat an earlier text as blank ones at the end.
+// Replaces repeated translations with blank ones at the end.
 function distinct(translations) {
   const first = translations.filter((one, rank) => translations.findIndex((other) => other.text === one.text) === rank);
   return [...first, ...translations.filter((one) => !first.includes(one)).map((one) => ({ ...one, text: "" }))];

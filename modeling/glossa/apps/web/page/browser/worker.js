@@ -1,9 +1,9 @@
-// Loads the model and translates, so that the page stays quick. One call after the other.
+// Loads the model and translates in a worker, one call after the other, so that the page stays responsive.
 import { explain } from "./explain.js";
 import { loadTranslator } from "./model.js";
 
-const VERSION = 1; // of the layout of model.json
-const TURN = 20; // milliseconds after which the worker looks for messages
+const VERSION = 1; // of the folder layout
+const TURN = 20; // milliseconds between checks for messages
 const stopped = new Set();
 let translator;
 let queue = Promise.resolve();
@@ -36,7 +36,7 @@ function explained(error) {
   return error.message;
 }
 
-// Whether a call was stopped. Messages come only between tasks, so now and then it lets one pass.
+// Returns a function that tests whether a call was stopped. Messages arrive only between tasks, so it yields often.
 function canceled(call) {
   let last = performance.now();
   return async () => {
@@ -57,7 +57,7 @@ function canceled(call) {
 
 async function load(base, send) {
   const model = await (await answerOf(new URL("model.json", base))).json();
-  if (model.version !== VERSION) throw new Error("This folder is of another version of Glossa. Export the model again.");
+  if (model.version !== VERSION) throw new Error("This folder is from another version of Glossa. Export the model again.");
   const now = Object.keys(model.files).filter((name) => !model.files[name].later);
   const sizes = now.map((name) => model.files[name].stored);
   const total = sizes.reduce((sum, size) => sum + size, 0);
@@ -67,9 +67,9 @@ async function load(base, send) {
       done += bytes;
       send({ progress: [Math.min(done, total), total] });
     });
-  // All at once; the largest decides how long it takes.
+  // All files are loaded at once.
   const files = new Map(now.map((name) => [name, read(name)]));
-  files.forEach((file) => file.catch(() => {})); // the first one that is awaited says it
+  files.forEach((file) => file.catch(() => {})); // errors are raised where a file is awaited
   const runtime = (name) => new URL(`runtime/${name}`, base).href;
   const [ort, { Tokenizer }] = await Promise.all([import(runtime("ort.wasm.min.mjs")), import(runtime("tokenizers.min.mjs"))]);
   ort.env.wasm.numThreads = self.crossOriginIsolated ? Math.min(4, navigator.hardwareConcurrency) : 1;
@@ -84,10 +84,10 @@ async function answerOf(url) {
   const response = await fetch(url).catch(() => null);
   if (response?.ok) return response;
   const status = response ? `status ${response.status}` : "no connection";
-  throw new Error(`${url.pathname.split("/").at(-1)} did not load (${status}). Load the page again.`);
+  throw new Error(`${url.pathname.split("/").at(-1)} did not load (${status}). Reload the page.`);
 }
 
-// A file as it was before it was packed. Some servers say that it is packed, and then the browser has unpacked it.
+// Loads and decompresses a file. If the server declares the encoding, the browser has decompressed it.
 async function unpacked(model, base, name, count) {
   const url = new URL(`${name}.gz`, base);
   const response = await answerOf(url);
@@ -112,4 +112,4 @@ async function gunzip(bytes, name) {
   return new Uint8Array(await new Response(stream).arrayBuffer().catch(() => Promise.reject(damaged(name))));
 }
 
-const damaged = (name) => new Error(`${name} is damaged. Load the page again; if it stays so, export the model again.`);
+const damaged = (name) => new Error(`${name} is damaged. Reload the page. If that does not help, export the model again.`);

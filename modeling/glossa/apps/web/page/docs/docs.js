@@ -1,4 +1,4 @@
-// The requests of the server, from its OpenAPI document.
+// Shows the requests of the server from its OpenAPI document.
 
 import { wantedTheme } from "../common.js";
 
@@ -46,7 +46,7 @@ function example(path, method, body) {
 
 async function show() {
   const answer = await fetch(new URL("spec", ROOT));
-  if (!answer.ok) throw new Error(`The server answers with ${answer.status}.`);
+  if (!answer.ok) throw new Error(`The server returned status ${answer.status}.`);
   const specification = await answer.json();
   const place = document.getElementById("requests");
   for (const [path, methods] of Object.entries(specification.paths)) {

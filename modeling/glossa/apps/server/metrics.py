@@ -1,4 +1,4 @@
-"""What a server counts, for Prometheus, and its log, which holds no texts."""
+"""Metrics of a server for Prometheus, and its request log. Neither holds texts."""
 
 import json
 import logging
@@ -10,8 +10,8 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 logger = logging.getLogger("glossa.serve")
 
 
-class Measures:
-    """Counters of one server."""
+class Metrics:
+    """The metrics of one server."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -24,15 +24,15 @@ class Measures:
         )
 
     def text(self) -> bytes:
-        """All counters in Prometheus' format."""
+        """All metrics in the format of Prometheus."""
         return generate_latest(self.registry)
 
 
-class Watched:
-    """An ASGI application whose requests are counted and logged: path, status and time, never a query or a text."""
+class MetricsMiddleware:
+    """Middleware that counts and logs requests: path, status and time, never a query or a text."""
 
-    def __init__(self, app: Callable, measures: Measures):
-        self.app, self.measures = app, measures
+    def __init__(self, app: Callable, metrics: Metrics):
+        self.app, self.metrics = app, metrics
 
     async def __call__(self, scope: dict, receive: Callable, send: Callable) -> None:
         if scope["type"] != "http":
@@ -40,18 +40,18 @@ class Watched:
             return
         started, status = time.perf_counter(), 0
 
-        async def noted(message: dict) -> None:
+        async def send_and_note(message: dict) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
             await send(message)
 
         try:
-            await self.app(scope, receive, noted)
+            await self.app(scope, receive, send_and_note)
         finally:
             seconds = time.perf_counter() - started
-            route = getattr(scope.get("route"), "path", "other")  # of a known path, so that the labels stay few
-            self.measures.requests.labels(route, status).inc()
-            self.measures.seconds.labels(route).observe(seconds)
+            route = getattr(scope.get("route"), "path", "other")  # unknown paths share one label
+            self.metrics.requests.labels(route, status).inc()
+            self.metrics.seconds.labels(route).observe(seconds)
             line = {"method": scope["method"], "path": route, "status": status, "ms": round(seconds * 1000, 1)}
             logger.info("%s", json.dumps(line))
