@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from transformers import DynamicCache, EncoderDecoderCache, GenerationConfig, StoppingCriteria
+from transformers import DynamicCache, EncoderDecoderCache, GenerationConfig, StoppingCriteria, generation
 
 PAD, EOS, START = 0, 1, 2
 SOURCE = torch.tensor([[9, 8, 7, 1, 0, 0], [11, 12, 13, 14, 15, 1]])
@@ -225,3 +225,14 @@ def test_decoding_defaults_are_saved_in_the_generation_configuration(tiny_model,
     assert (loaded.generation_config.num_beams, loaded.generation_config.length_penalty) == (3, 0.6)
     assert GenerationConfig.from_pretrained(tmp_path).decoder_start_token_id == START
     assert ids(loaded).equal(ids(model, num_beams=3, length_penalty=0.6))
+
+
+@pytest.mark.parametrize("settings", [{"max_new_tokens": 4}, {"max_length": 5}])
+@pytest.mark.parametrize("own", [{"max_length": 9, "max_new_tokens": None}, {"max_new_tokens": 8}])
+def test_a_length_of_the_caller_replaces_that_of_the_model(tiny_model, monkeypatch, settings, own):
+    model, warnings = tiny_model(), []
+    monkeypatch.setattr(generation.utils.logger, "warning", lambda text, *_: warnings.append(text))
+    model.generation_config.update(**own, eos_token_id=None)
+    assert model.generate(SOURCE, **settings).shape[1] == 5
+    assert model.generate(SOURCE).shape[1] == 9
+    assert not [text for text in warnings if "max_length" in text]

@@ -185,17 +185,21 @@ def test_two_vocabularies_are_resized_separately(tiny_model, tmp_path, tied):
 
 
 @pytest.mark.parametrize("tied", [True, False])
-def test_a_larger_target_vocabulary_is_not_cut_in_silence(tiny_model, tied):
-    model = tiny_model(decoder_vocab_size=70, share_encoder_decoder_embeddings=False, tie_word_embeddings=tied)
-    with pytest.raises(ValueError, match="has 70 rows, which would be cut"):
-        model.resize_token_embeddings(60)
-    assert (model.config.vocab_size, model.config.decoder_vocab_size) == (50, 70)
-    model.resize_token_embeddings(60, decoder_new_num_tokens=65)
-    assert (model.config.vocab_size, model.config.decoder_vocab_size) == (60, 65)
-    model.resize_token_embeddings(65)  # as many as it has: nothing is cut
-    assert (model.config.vocab_size, model.config.decoder_vocab_size) == (65, 65)
-    model.resize_token_embeddings(70)
-    assert (model.config.vocab_size, model.config.decoder_vocab_size, logits_of(model).shape[-1]) == (70, 70, 70)
+@pytest.mark.parametrize("target", [70, 40])
+def test_tokens_are_added_to_two_vocabularies_of_different_sizes(tiny_model, tied, target):
+    """As in `resize_token_embeddings(len(tokenizer))` after a tokenizer of two vocabularies has got new tokens."""
+    model = tiny_model(decoder_vocab_size=target, share_encoder_decoder_embeddings=False, tie_word_embeddings=tied)
+    before = model.model.decoder.embed_tokens.weight.detach().clone()
+    model.resize_token_embeddings(53)
+    assert (model.config.vocab_size, model.config.decoder_vocab_size) == (53, target + 3)
+    assert model.lm_head.weight.shape[0] == model.model.decoder.embed_tokens.num_embeddings == target + 3
+    assert model.model.decoder.embed_tokens.weight[:target].equal(before)
+    with pytest.raises(
+        ValueError, match=f"cuts the source vocabulary of 53, and the target vocabulary has {target + 3}"
+    ):
+        model.resize_token_embeddings(51)
+    model.resize_token_embeddings(51, decoder_new_num_tokens=target)
+    assert (model.config.vocab_size, model.config.decoder_vocab_size) == (51, target)
 
 
 def test_a_shared_matrix_refuses_two_sizes(tiny_model):

@@ -40,6 +40,13 @@ class GlossaGenerationMixin(GenerationMixin):
     lm_head: nn.Linear
     __call__: Callable[..., Any]
 
+    def generate(self, *args, **kwargs):  # type: ignore[override]
+        """As in transformers. A length that the caller gives replaces the model's own, in either of its two forms."""
+        for given, other in (("max_new_tokens", "max_length"), ("max_length", "max_new_tokens")):
+            if kwargs.get(given) is not None:
+                kwargs.setdefault(other, None)
+        return super().generate(*args, **kwargs)  # type: ignore[misc]
+
     def _expand_inputs_for_generation(  # type: ignore[override]
         self, expand_size: int = 1, is_encoder_decoder: bool = False, input_ids=None, **model_kwargs
     ) -> tuple[torch.LongTensor, dict]:

@@ -491,21 +491,25 @@ class GlossaModel(GlossaPreTrainedModel):
             new_num_tokens: Rows of the source embedding; unchanged if not given.
             pad_to_multiple_of: Round rows up to a multiple of this.
             mean_resizing: Draw new rows around the mean of the old ones instead of initializing them.
-            decoder_new_num_tokens: Rows of the target embedding; `new_num_tokens` if not given.
+            decoder_new_num_tokens: Rows of the target embedding. If not given, as many as `new_num_tokens`, or, of two
+                vocabularies of different sizes, as many more as the source gets: a tokenizer adds tokens to both.
 
         Raises:
-            ValueError: if source and target share one matrix but the sizes differ; or if the sizes differ and
-                `new_num_tokens` alone would cut the target vocabulary.
+            ValueError: if source and target share one matrix but the sizes differ; or if the vocabularies have
+                different sizes and `new_num_tokens` alone would cut the source's.
         """
         source, target = self.encoder.embed_tokens, self.decoder.embed_tokens
         if decoder_new_num_tokens is None:
-            rows, shared = target.num_embeddings, target.weight is source.weight
-            if new_num_tokens is not None and not shared and source.num_embeddings != rows > new_num_tokens:
-                raise ValueError(
-                    f"new_num_tokens is {new_num_tokens}, and the target vocabulary has {rows} rows, which would be "
-                    f"cut. Give its size too: decoder_new_num_tokens={rows} keeps it."
-                )
-            decoder_new_num_tokens = new_num_tokens
+            decoder_new_num_tokens, rows = new_num_tokens, target.num_embeddings
+            if new_num_tokens is not None and rows != source.num_embeddings:
+                more = new_num_tokens - source.num_embeddings
+                if more < 0:
+                    raise ValueError(
+                        f"new_num_tokens is {new_num_tokens}, which cuts the source vocabulary of "
+                        f"{source.num_embeddings}, and the target vocabulary has {rows} rows. Give its size too: "
+                        f"decoder_new_num_tokens={rows} keeps it."
+                    )
+                decoder_new_num_tokens = rows + more
         if target.weight is source.weight and decoder_new_num_tokens != new_num_tokens:
             raise ValueError(
                 f"decoder_new_num_tokens is {decoder_new_num_tokens} and new_num_tokens {new_num_tokens}; embeddings "

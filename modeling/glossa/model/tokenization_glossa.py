@@ -118,20 +118,25 @@ class GlossaTokenizer(PreTrainedTokenizerFast):
         """Size of the target vocabulary, special tokens included."""
         return self.target_tokenizer.get_vocab_size()
 
-    def __call__(self, text=None, text_pair=None, text_target=None, text_pair_target=None, **settings):
+    def __call__(
+        self, text=None, text_pair=None, text_target=None, text_pair_target=None, max_target_length=None, **kwargs
+    ):
         """As in transformers, with the target's vocabulary for `text_target`; next to a text, its ids are `labels`.
 
-        `max_target_length` is the `max_length` of the target.
+        Args:
+            text, text_pair: Sources: a string, or a list of strings.
+            text_target, text_pair_target: Targets, likewise.
+            max_target_length (`int`, *optional*): The `max_length` of targets, if it is another than that of sources.
+            kwargs: The other arguments of `PreTrainedTokenizerBase.__call__`, for sources and targets.
         """
         if text_target is None:
-            return super().__call__(text, text_pair, **settings)
-        longest = settings.pop("max_target_length", None)
-        limit = {} if longest is None else {"max_length": longest}
+            return super().__call__(text, text_pair, **kwargs)
+        limit = {} if max_target_length is None else {"max_length": max_target_length}
         target = self._target_view()
-        labels = super(GlossaTokenizer, target).__call__(text_target, text_pair_target, **settings | limit)
+        labels = super(GlossaTokenizer, target).__call__(text_target, text_pair_target, **kwargs | limit)
         if text is None:
             return labels
-        encoded = super().__call__(text, text_pair, **settings)
+        encoded = super().__call__(text, text_pair, **kwargs)
         encoded["labels"] = labels["input_ids"]
         return encoded
 

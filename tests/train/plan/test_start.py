@@ -93,7 +93,7 @@ def test_a_tokenizer_alone_with_two_vocabularies(recipe, tmp_path):
      ("normalization", ["nfkc"]), ("split_punctuation", False), ("source_special_tokens", "none")],
 )  # fmt: skip
 def test_settings_that_would_be_ignored_are_refused(setting, value):
-    with pytest.raises(GlossaError, match=f"{setting} is .*, but tokenizer is runs/other, which is used"):
+    with pytest.raises(GlossaError, match=f"{setting} is .*, but tokenizer is runs/other, which has its own settings"):
         TokenizerArguments(tokenizer="runs/other", **{setting: value})
 
 

@@ -151,7 +151,7 @@ def _contradiction(config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase)
     special = {*map(str, tokenizer.all_special_tokens)}
     if sum(token not in special and not token.startswith("<") for token in known) < FEWEST_TOKENS:
         return "whose tokenizer has no tokens of text, as if a file of it were missing"
-    longest = max(known.values())
+    longest = max(*known.values(), *getattr(tokenizer, "code_ids", ()))
     if longest >= rows[0]:
         return f"whose tokenizer has the token id {longest:,}, but its embeddings have {rows[0]:,} rows"
     return ""
