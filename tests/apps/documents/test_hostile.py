@@ -97,7 +97,7 @@ def test_files_that_end_anywhere(tmp_path):
 @pytest.mark.parametrize("encoding", ["hex", "rot13", "undefined", "klingon", "unicode_escape", "base64"])
 def test_encodings_that_no_document_has(tmp_path, encoding):
     (tmp_path / "a.html").write_text(f'<meta charset="{encoding}"><p>Hi there</p>')
-    with pytest.raises(GlossaError, match=f"its encoding is {encoding}, which is not known"):
+    with pytest.raises(GlossaError, match=f"declares the encoding {encoding}, which is unknown"):
         translated(tmp_path / "a.html")
 
 

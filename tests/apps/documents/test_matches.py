@@ -8,7 +8,7 @@ import pytest
 from small_models import knows
 from translating import KNOWN, Given
 
-from glossa.apps.documents.formats.opening import Opened
+from glossa.apps.documents.formats.format import Opened
 from glossa.apps.documents.job import DocumentJob
 from glossa.apps.documents.memory import Kept
 from glossa.model.spans_glossa import MEMORY

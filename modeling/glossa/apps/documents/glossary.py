@@ -16,7 +16,7 @@ from ...model.spans_glossa import find_spans
 from ...readers.columns import HEADER, Columns
 from ...readers.reading import read_rows
 from ...translate.search.terms import Term
-from .formats.opening import Languages
+from .formats.format import LanguagePair
 from .formats.tokens import attributes, text_parts
 from .formats.xml_positions import xml_tokens
 from .places import line_numbers
@@ -166,7 +166,7 @@ class Glossary:
         languages: The codes of the two, if known.
     """
 
-    def __init__(self, rows: Sequence[tuple[str, str]], languages: Languages):
+    def __init__(self, rows: Sequence[tuple[str, str]], languages: LanguagePair):
         self.target_language = language_code(languages.target or "")
         self.stems = [stemmer(code) for code in (languages.source, languages.target)]
         self.targets: dict[str, list[str]] = {}
@@ -214,7 +214,7 @@ class Glossary:
         return bool(heads) and any(self.stems[1](word.text).endswith(heads) for word in words_of(translation))
 
 
-def read_glossary(path: Path, languages: Languages, forbidden: Sequence[str] = ()) -> Glossary:
+def read_glossary(path: Path, languages: LanguagePair, forbidden: Sequence[str] = ()) -> Glossary:
     """The glossary in a file: two columns of a table, with or without a header, or TBX.
 
     Raises `GlossaError` for a row without a term on either side, and for one whose only targets are forbidden.
@@ -260,7 +260,7 @@ def _contains(target: str, word: str) -> bool:
     return next(Phrases([word], str.casefold).find(target), None) is not None
 
 
-def _read_table(path: Path, languages: Languages) -> Iterator[tuple[str, str, int]]:
+def _read_table(path: Path, languages: LanguagePair) -> Iterator[tuple[str, str, int]]:
     names: tuple[tuple[str, str], ...] = (("source", "target"),)
     if languages.source and languages.target:
         names = ((languages.source, languages.target), *names)
@@ -287,7 +287,7 @@ def _checked(path: Path | str, line: int, source: str, target: str) -> tuple[str
     return source, target, line
 
 
-def _read_tbx(path: Path, languages: Languages) -> Iterator[tuple[str, str, int]]:
+def _read_tbx(path: Path, languages: LanguagePair) -> Iterator[tuple[str, str, int]]:
     """The terms of both languages of each entry, every one of the source with every one of the target."""
     if languages.source is None or languages.target is None:
         raise GlossaError(

@@ -16,8 +16,9 @@ from ...translate.engines.stamps import stamp_models
 from ...translate.review import Problems, find_problems
 from ...translate.search.terms import count
 from ...translate.texts.text import Sentence, Text
+from .formats.format import UNKNOWN, LanguagePair, Opened
 from .formats.keys import Keys
-from .formats.opening import UNKNOWN, Languages, Opened, format_of, is_program, open_document
+from .formats.opening import format_of, format_of_file, open_document
 from .memory import Kept, Translate
 from .places import Document, Edit, compose, line_numbers
 
@@ -45,7 +46,7 @@ class DocumentJob:
     source: Path
     target: Path
     format: str | None = None
-    languages: Languages = UNKNOWN
+    languages: LanguagePair = UNKNOWN
     settings: dict[str, Any] = field(default_factory=dict)
     models: Sequence[str] = ()
     keys: Keys | None = None
@@ -57,8 +58,7 @@ class DocumentJob:
         found = []
         others = []
         for path in sorted(file for file in self.source.rglob("*") if file.is_file()):
-            kind = format_of(path.name) or ("paragraphs" if path.suffix.lower() == ".txt" else None)
-            kind = None if kind is not None and is_program(path, kind) else kind
+            kind = format_of_file(path) or ("paragraphs" if path.suffix.lower() == ".txt" else None)
             others += [path] if kind is None else []
             if kind is not None and (self.format is None or kind == self.format):
                 found.append((path, path.relative_to(self.source), kind))

@@ -2,18 +2,16 @@
 
 import html
 import re
-from typing import TYPE_CHECKING
 
 from ....base.errors import GlossaError
 from ....translate.texts.tags import Part
 from ..places import CDATA, Document, Edit, Written
+from .encoding import XML
+from .format import Format, LanguagePair
 from .language import missing_forms, plural_categories
 from .printf import Printf
 from .tokens import ENTITY, cut, escape_xml
 from .units import Units
-
-if TYPE_CHECKING:
-    from .opening import Languages
 
 _ESCAPE = re.compile(rf"{ENTITY.pattern}|\\u[0-9a-fA-F]{{4}}|\\.", re.S)
 _NAMED = {"n": "\n", "t": "\t"}
@@ -21,7 +19,7 @@ _REFERENCE = re.compile(r"\s*[@?](?:[\w.]+:)?\w+/[\w.]+\s*")  # to another resou
 _QUOTE = '(?<!\\\\)"'  # around white space that stays
 
 
-def read(text: str, name: str, languages: "Languages") -> Document:
+def read(text: str, name: str, languages: LanguagePair) -> Document:
     """The strings of a file that are translatable. Raises `GlossaError` if it is no such file."""
     units = _Strings(text, name)
     if units.root.name != "resources":
@@ -39,6 +37,9 @@ def read(text: str, name: str, languages: "Languages") -> Document:
                 units.add_forms(items, plural_categories(languages.target))
     missing_forms(units.document, name, units.made)
     return units.document
+
+
+FORMATS = (Format("android", ("strings.xml", "arrays.xml", "plurals.xml"), read, XML),)
 
 
 class _Strings(Units):

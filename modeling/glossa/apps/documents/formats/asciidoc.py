@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from ....translate.texts.tags import Part
 from ..places import Document, Place, has_words, spelled
+from .format import Format, LanguagePair
 from .plain import fill, line_end
 from .tokens import trimmed
 
@@ -30,12 +31,15 @@ _INLINE = re.compile(
 )
 
 
-def read(text: str, name: str, languages: object = None) -> Document:
+def read(text: str, name: str, languages: LanguagePair) -> Document:
     """The texts of a page."""
     document = Document(text, [])
     for block in _blocks(text):
         document.places += _places(text, block)
     return document
+
+
+FORMATS = (Format("asciidoc", (".adoc", ".asciidoc"), read),)
 
 
 def _blocks(text: str) -> Iterator[list[tuple[int, int]]]:

@@ -7,11 +7,12 @@ from typing import Any
 from ....base.errors import GlossaError, require
 from ....translate.texts.tags import Part
 from ..places import Document, Place, has_words, line_numbers
+from .format import Format, LanguagePair
 from .strings import marked_parts
 from .tokens import trimmed, with_text
 
 
-def read(text: str, name: str, languages: object = None) -> Document:
+def read(text: str, name: str, languages: LanguagePair) -> Document:
     """The texts of a file. Raises `GlossaError` with the line if it is not Fluent."""
     syntax = require("fluent.syntax", "documents", "fluent.syntax", name)
     resource = syntax.parse(text, with_spans=True)
@@ -25,6 +26,9 @@ def read(text: str, name: str, languages: object = None) -> Document:
                 document.places += _places(text, node.value, syntax.ast)
     document.places.sort(key=lambda place: place.start)
     return document
+
+
+FORMATS = (Format("fluent", (".ftl",), read),)
 
 
 def _places(text: str, pattern: Any, ast: Any) -> Iterator[Place]:

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 
 from ....base.errors import GlossaError
 from ..places import Document
+from .encoding import UTF_16
+from .format import Format, LanguagePair
 from .strings import string_places
 from .tokens import cut
 
@@ -14,7 +16,7 @@ _ENTRY = re.compile(r"[^=:\[;#\s][^=:]*?[ \t]*[=:][ \t]*")
 _QUOTED = re.compile(r"""(["'])(.*)\1""")
 
 
-def read(text: str, name: str, languages: object = None) -> Document:
+def read(text: str, name: str, languages: LanguagePair) -> Document:
     """The values of a file. Raises `GlossaError` with the line for one that is no entry."""
     document = Document(text, [])
     for start, end in _values(text, name):
@@ -23,6 +25,9 @@ def read(text: str, name: str, languages: object = None) -> Document:
         parts = cut(text, start, end, None, str, collapse=False)
         document.places += string_places(parts, text, lambda new: new.replace("\n", " "))
     return document
+
+
+FORMATS = (Format("ini", (".ini",), read, UTF_16),)
 
 
 def _values(text: str, name: str) -> Iterator[tuple[int, int]]:

@@ -4,17 +4,14 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from ....base.errors import GlossaError
 from ..places import Document, Edit, Place
+from .format import Format, LanguagePair
 from .keys import Keys, joined
 from .language import missing_forms, missing_keys, translated_language
 from .strings import string_places
 from .tokens import cut
-
-if TYPE_CHECKING:
-    from .opening import Languages
 
 INDENT = 200  # characters before a key that are looked at
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\],:]|[^\s"{}\[\],:]+', re.S)
@@ -42,7 +39,7 @@ class Node:
     keys: dict[str, tuple[int, int]] = field(default_factory=dict)
 
 
-def read(text: str, name: str, languages: "Languages", keys: Keys | None = None) -> Document:
+def read(text: str, name: str, languages: LanguagePair, keys: Keys | None = None) -> Document:
     """The values of a file that `keys` choose; without, none that stands under a key that begins with @, as in ARB.
 
     Plural forms that the language needs are added, and `@@locale` of ARB names the target.
@@ -60,6 +57,9 @@ def read(text: str, name: str, languages: "Languages", keys: Keys | None = None)
     if said and (new := translated_language(text[said.start + 1 : said.end - 1], languages)):
         document.edits.append(Edit(said.start, said.end, [f'"{new.replace("-", "_")}"']))
     return document
+
+
+FORMATS = (Format("json", (".json", ".arb"), read, takes_keys=True),)
 
 
 def _all(root: Node) -> Iterator[Node]:

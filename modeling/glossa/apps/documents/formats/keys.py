@@ -5,7 +5,6 @@ from fnmatch import fnmatchcase
 
 from ....base.errors import GlossaError
 
-KEYED = ("json", "yaml")
 SHOWN = 5  # keys that a refusal names
 
 

@@ -2,21 +2,17 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from ....base.errors import GlossaError, require
 from ....base.languages import language_name, same_language
 from ..places import Document, Edit
+from .format import LanguagePair
 from .tokens import Token, attribute_range, attributes
-
-if TYPE_CHECKING:
-    from .opening import Languages
-
 
 CATEGORIES = ("zero", "one", "two", "few", "many", "other")
 
 
-def check_target(name: str, said: str, languages: "Languages") -> None:
+def check_target(name: str, said: str, languages: LanguagePair) -> None:
     """Raise `GlossaError` if a file says that its translations are in another language than they would be."""
     if said and languages.target and not same_language(said, languages.target):
         raise GlossaError(
@@ -26,14 +22,14 @@ def check_target(name: str, said: str, languages: "Languages") -> None:
         )
 
 
-def note_source(document: Document, name: str, said: str, languages: "Languages") -> None:
+def note_source(document: Document, name: str, said: str, languages: LanguagePair) -> None:
     """Add a note if a file says that its text is in another language than the model reads."""
     if said and languages.source and not same_language(said, languages.source):
         other = f"{name} says that its text is in {language_name(said)} ({said})"
         document.notes.append(f"{other}; it is translated as {language_name(languages.source)}.")
 
 
-def translated_language(said: str, languages: "Languages") -> str | None:
+def translated_language(said: str, languages: LanguagePair) -> str | None:
     """The code of the target in place of `said`, the language of a text that is translated; None if that stays."""
     if not said or not (languages.source and languages.target) or not same_language(said, languages.source):
         return None
@@ -84,7 +80,7 @@ def missing_forms(document: Document, name: str, count: int) -> None:
 
 
 def set_language(
-    document: Document, token: Token, languages: "Languages", names: tuple[str, ...] = ("lang", "xml:lang")
+    document: Document, token: Token, languages: LanguagePair, names: tuple[str, ...] = ("lang", "xml:lang")
 ) -> None:
     """Have the attributes of a tag that say its language say the target."""
     given = attributes(document.text, token)

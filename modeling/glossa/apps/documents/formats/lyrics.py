@@ -4,13 +4,15 @@ import re
 
 from ....translate.texts.tags import Part
 from ..places import Document, Place, has_words
+from .encoding import UTF_16
+from .format import Format, LanguagePair
 from .tokens import trimmed, with_text
 
 _TIMES = re.compile(r"\ufeff?(?:\[[^\]\n]*\][ \t]*)*")
 _WORD = re.compile(r"<\d+:\d+(?:[.:]\d+)?>")  # the time of a word
 
 
-def read(text: str, name: str, languages: object = None) -> Document:
+def read(text: str, name: str, languages: LanguagePair) -> Document:
     """The lines of a file."""
     document = Document(text, [])
     for line in re.finditer(r"[^\r\n]+", text):
@@ -19,3 +21,6 @@ def read(text: str, name: str, languages: object = None) -> Document:
         if has_words(kept := trimmed(with_text(times, text, start, line.end()))):
             document.places.append(Place(kept, label=True))
     return document
+
+
+FORMATS = (Format("lrc", (".lrc",), read, UTF_16),)

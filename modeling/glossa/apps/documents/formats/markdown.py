@@ -10,6 +10,7 @@ from ....base.errors import GlossaError, require
 from ....model.facts_glossa import TextFacts
 from ....translate.texts.tags import Part, Piece
 from ..places import Document, Place, Written, character_offsets, has_words, spelled
+from .format import Format, LanguagePair
 from .html import RULES
 from .html_positions import html_tokens
 from .markdown_lines import hidden
@@ -30,12 +31,15 @@ _SOFT_BREAK = re.compile(r"(?<![ \t])[ \t]*+\r?\n[ \t]*+")
 _HTML_NAME = re.compile(r"</?([A-Za-z][\w-]*)")
 
 
-def read(text: str, name: str, languages: object = None) -> Document:
+def read(text: str, name: str, languages: LanguagePair) -> Document:
     """The texts of a page in Markdown: paragraphs, headings, cells and items; no code, keys or front matter.
 
     Raises `GlossaError` for a paragraph with more than `MOST_MARKS` marks.
     """
     return _Reader(text, name).document()
+
+
+FORMATS = (Format("markdown", (".md", ".markdown", ".mdx"), read),)
 
 
 class _Reader:

@@ -1,19 +1,28 @@
 """Notebooks of Jupyter: the Markdown cells; no code, outputs or metadata."""
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from ....base.errors import GlossaError
 from ..places import Document, Edit, compose
 from . import markdown
+from .encoding import UTF_8
+from .format import Format, LanguagePair, Opened
 from .json import Node, escape_for, read_nodes
 
-if TYPE_CHECKING:
-    from .opening import Languages
+
+def open_notebook(content: bytes, path: Path, languages: LanguagePair) -> Opened:
+    """The Markdown cells of a notebook. Raises `GlossaError` if the file is no notebook."""
+    text, encoding, _ = UTF_8.decode(content, path)
+    cells, places = _read_cells(text, str(path), languages)
+    return Opened(cells, lambda texts: UTF_8.encode(_written(text, cells, places, texts), path, encoding))
 
 
-def read_cells(text: str, name: str, languages: "Languages") -> tuple[list[Document], list[Node]]:
-    """The text of each Markdown cell, and where it is. Raises `GlossaError` if the file is no notebook."""
+FORMATS = (Format("ipynb", (".ipynb",), open=open_notebook),)
+
+
+def _read_cells(text: str, name: str, languages: LanguagePair) -> tuple[list[Document], list[Node]]:
+    """The text of each Markdown cell, and where it is."""
     root = read_nodes(text, name)
     cells = root.items.get("cells")
     if cells is None or cells.kind != "array":
@@ -30,7 +39,7 @@ def read_cells(text: str, name: str, languages: "Languages") -> tuple[list[Docum
     return documents, places
 
 
-def written(text: str, old: list[Document], places: list[Node], new: list[str]) -> str:
+def _written(text: str, old: list[Document], places: list[Node], new: list[str]) -> str:
     """The notebook with other texts in its Markdown cells; a cell without changes stays as it is written."""
     escape = escape_for(text)
     edits = []

@@ -8,24 +8,21 @@ import zipfile
 import zlib
 from bisect import bisect_right
 from collections.abc import Collection, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from ....base.errors import GlossaError
 from ..places import Document, Edit
+from .format import Format, LanguagePair, Opened
 from .html import read_tokens
 from .language import note_source, set_language, translated_language
-from .opening import Opened
 from .runs import DRAWING, SHEET, Names, run_places
 from .strings import string_places
 from .tagged import Rules, find_places
 from .tokens import Token, attributes, escape_xml, text_parts
 from .word import read_word, with_comments
 from .xml_positions import xml_tokens
-
-if TYPE_CHECKING:
-    from .opening import Languages
 
 # The members that have texts, or say their language. Chapters of a book may have any name: its manifest says them.
 MEMBERS = {
@@ -76,7 +73,7 @@ ABOUT_BOOK = ("dc:title", "dc:description", "dc:subject")
 CONTENTS = Rules(only=frozenset({"text"}))
 
 
-def open_package(content: bytes, path: Path, kind: str, languages: "Languages") -> Opened:
+def open_package(kind: str, content: bytes, path: Path, languages: LanguagePair) -> Opened:
     """The texts of a packed file. Raises `GlossaError` if it is damaged."""
     try:
         archive = zipfile.ZipFile(io.BytesIO(content))
@@ -103,6 +100,9 @@ def open_package(content: bytes, path: Path, kind: str, languages: "Languages") 
     return Opened(documents, lambda new: _packed(content, archive, dict(zip(changed, new, strict=True)), old))
 
 
+FORMATS = tuple(Format(kind, (f".{kind}",), open=partial(open_package, kind), packed=True) for kind in MEMBERS)
+
+
 def _text(archive: zipfile.ZipFile, name: str) -> str:
     """A member of an archive. Raises `ValueError` if it is too large, or no UTF-8."""
     if archive.getinfo(name).file_size > LARGEST:
@@ -123,7 +123,7 @@ def chosen_members(archive: zipfile.ZipFile, kind: str) -> set[str]:
     return names
 
 
-def _read(text: str, name: str, kind: str, member: str, languages: "Languages", columns: Collection[str]) -> Document:
+def _read(text: str, name: str, kind: str, member: str, languages: LanguagePair, columns: Collection[str]) -> Document:
     if kind == "docx":
         return read_word(text, name, languages, commented=member == "word/document.xml")
     if kind in ("pptx", "xlsx"):
@@ -139,7 +139,7 @@ def _read(text: str, name: str, kind: str, member: str, languages: "Languages", 
     return read_tokens(text, name, tokens, languages)
 
 
-def _runs(text: str, name: str, names: Names, languages: "Languages", columns: Collection[str]) -> Document:
+def _runs(text: str, name: str, names: Names, languages: LanguagePair, columns: Collection[str]) -> Document:
     """The paragraphs of slides, or the texts of cells; names of the columns of tables stay."""
     places, tokens = run_places(text, name, names, languages)
     places = [place for place in places if "".join(part.text for part in place.parts).strip() not in columns]
@@ -161,7 +161,7 @@ def _columns(archive: zipfile.ZipFile, kind: str) -> set[str]:
     return found
 
 
-def _book(text: str, name: str, tokens: Sequence[Token], languages: "Languages") -> Document:
+def _book(text: str, name: str, tokens: Sequence[Token], languages: LanguagePair) -> Document:
     """Title and description of a book, whose language becomes the target."""
     document = Document(text, [])
     for token, inside in zip(tokens, [*tokens[1:], tokens[-1]], strict=True):
@@ -191,7 +191,7 @@ def _packed(content: bytes, archive: zipfile.ZipFile, new: dict[str, str], old: 
                 packed.writestr(info, changed[info.filename].encode("utf-8"), info.compress_type)
             else:
                 _copy(content[info.header_offset : starts[bisect_right(starts, info.header_offset)]], info, packed)
-        for name in changed.keys() - set(names):
+        for name in (name for name in changed if name not in names):
             packed.writestr(zipfile.ZipInfo(name), changed[name].encode("utf-8"), zipfile.ZIP_DEFLATED)
     return stream.getvalue()
 

@@ -4,6 +4,7 @@ import re
 
 from ....translate.texts.tags import Part, Piece
 from ..places import Document, Place, Written
+from .format import Format, LanguagePair
 from .tokens import with_text
 
 _ENDED = re.compile(r"[.!?…:;。！？][\"'”»’)\]*_`]*$")
@@ -11,9 +12,12 @@ _END = re.compile(r"(?<![ \t])[ \t]*+\r?\n[ \t]*+")
 _PARAGRAPH = re.compile(r"[^\s](?:.*\S)?(?:[ \t]*\r?\n(?=[ \t]*\S).*\S)*")
 
 
-def read(text: str, name: str, languages: object = None) -> Document:
+def read(text: str, name: str, languages: LanguagePair) -> Document:
     """The paragraphs of a text, which blank lines divide."""
     return Document(text, [_place(text, *found.span()) for found in _PARAGRAPH.finditer(text)])
+
+
+FORMATS = (Format("paragraphs", (), read),)
 
 
 def _place(text: str, start: int, end: int) -> Place:

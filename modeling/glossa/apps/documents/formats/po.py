@@ -2,28 +2,27 @@
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from ....readers.po import ESCAPE, Entry, Field, entries, flags_of, plural_forms, said, unescaped
 from ....translate.texts.tags import Part
 from ..places import Document, Edit, Place
+from .encoding import Encoding
+from .format import Format, LanguagePair
 from .language import check_target, missing_forms, plural_rule
 from .printf import Printf
 from .strings import string_places
 from .tokens import cut
-
-if TYPE_CHECKING:
-    from .opening import Languages
 
 # Flags of texts whose arguments may be numbered, and of those whose arguments stay in order.
 NUMBERED = {f"{each}-format" for each in ("c", "objc", "php", "perl", "tcl", "awk", "ruby", "gcc-internal")}
 ORDERED = {"python-format", "lua-format"}
 # Low lines in names of programs, and before the letter of a key: a catalog has one kind or the other.
 _NAME = re.compile(r"(?<![^\W_])(?:[A-Z][A-Z\d]+_[A-Z\d]{2}|[^\W_]+_[^\W_]+_[^\W_])")
+_ENCODING = Encoding(declaration=re.compile(rb"Content-Type:[^\n]*?charset=([\w.:-]+)", re.I))
 _KEY = re.compile(r"(?<![\w$/.-])_[^\W\d_]")
 
 
-def read(text: str, name: str, languages: "Languages") -> Document:
+def read(text: str, name: str, languages: LanguagePair) -> Document:
     """The entries of a catalog that have no translation.
 
     The header of a template gets language, encoding and plural forms. Raises `GlossaError` with the line if the file
@@ -32,8 +31,11 @@ def read(text: str, name: str, languages: "Languages") -> Document:
     return _Catalog(text, name, languages).read()
 
 
+FORMATS = (Format("po", (".po", ".pot"), read, _ENCODING),)
+
+
 class _Catalog:
-    def __init__(self, text: str, name: str, languages: "Languages"):
+    def __init__(self, text: str, name: str, languages: LanguagePair):
         self.text, self.name, self.languages = text, name, languages
         self.line_end = "\r\n" if "\r\n" in text else "\n"
         self.document = Document(text, [])

@@ -1,19 +1,18 @@
 """Translations of Qt: messages without a finished translation get one, others stay."""
 
-from typing import TYPE_CHECKING
+import codecs
 
 from ....base.errors import GlossaError
 from ..places import Document, Edit
+from .encoding import XML
+from .format import Format, LanguagePair
 from .language import check_target, missing_forms, note_source, plural_rule
 from .units import Units
-
-if TYPE_CHECKING:
-    from .opening import Languages
 
 FINISHED = ("", "vanished", "obsolete")  # types of translations that stay
 
 
-def read(text: str, name: str, languages: "Languages") -> Document:
+def read(text: str, name: str, languages: LanguagePair) -> Document:
     """The messages of a file that have no translation. Raises `GlossaError` if it is no such file."""
     if not text.lstrip("\ufeff \t\r\n").startswith("<"):
         raise GlossaError(f"{name}, line 1: not a translation file of Qt. Programs in TypeScript are not translated.")
@@ -30,6 +29,14 @@ def read(text: str, name: str, languages: "Languages") -> Document:
     messages = (index for index, token in enumerate(units.tokens) if token.kind == "open" and token.name == "message")
     missing_forms(units.document, name, sum(_fill(units, index, count) for index in messages))
     return units.document
+
+
+def _is_xml(start: bytes) -> bool:
+    """Whether a file is XML. Programs in TypeScript have the same ending."""
+    return start.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"<")
+
+
+FORMATS = (Format("ts", (".ts",), read, XML, recognizes=_is_xml),)
 
 
 def _fill(units: Units, index: int, count: int) -> int:

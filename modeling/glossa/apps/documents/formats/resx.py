@@ -1,16 +1,15 @@
 """Resources of .NET: the values of strings, in .resx and .resw."""
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 from ....base.errors import GlossaError
 from ..places import Document
+from .encoding import XML
+from .format import Format, LanguagePair
 from .units import Units
 
-if TYPE_CHECKING:
-    from .opening import Languages
 
-
-def read(text: str, name: str, languages: "Languages") -> Document:
+def read(text: str, name: str, languages: LanguagePair) -> Document:
     """The strings of a file; no images, types or names of controls. Raises `GlossaError` if it is no such file."""
     units = Units(text, name)
     if units.root.name != "root":
@@ -25,3 +24,6 @@ def read(text: str, name: str, languages: "Languages") -> Document:
         ):
             units.document.places += units.string(value, accelerators="&")
     return units.document
+
+
+FORMATS = (Format("resx", (".resx", ".resw"), read, replace(XML, utf_16=True)),)

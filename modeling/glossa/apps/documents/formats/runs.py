@@ -4,16 +4,13 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from ....translate.texts.tags import Part, Piece
 from ..places import Place, Written, has_words, spelled
+from .format import LanguagePair
 from .language import translated_language
 from .tokens import Token, attributes, escape_xml, matching_tags, text_parts, trimmed
 from .xml_positions import xml_tokens
-
-if TYPE_CHECKING:
-    from .opening import Languages
 
 
 @dataclass(frozen=True)
@@ -81,7 +78,7 @@ SHEET = Names(  # of cells and their comments
 )
 
 
-def run_places(text: str, name: str, names: Names, languages: "Languages") -> tuple[list[Place], list[Token]]:
+def run_places(text: str, name: str, names: Names, languages: LanguagePair) -> tuple[list[Place], list[Token]]:
     """The paragraphs of a document, and its tags. Raises `GlossaError` with the line if it is not well-formed."""
     tokens = xml_tokens(text, name)
     reader = _Reader(text, tokens, names, languages)
@@ -116,7 +113,7 @@ class _Paragraph:
 
 
 class _Reader:
-    def __init__(self, text: str, tokens: Sequence[Token], names: Names, languages: "Languages"):
+    def __init__(self, text: str, tokens: Sequence[Token], names: Names, languages: LanguagePair):
         self.text, self.tokens, self.ends = text, tokens, matching_tags(tokens)
         self.names, self.languages = names, languages
 

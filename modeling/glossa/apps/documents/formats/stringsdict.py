@@ -1,21 +1,18 @@
 """Apple's .stringsdict: the plural forms of a property list."""
 
-from typing import TYPE_CHECKING
-
 from ....base.errors import GlossaError
 from ..places import Document, Edit
+from .encoding import XML
+from .format import Format, LanguagePair
 from .language import CATEGORIES, missing_forms, plural_categories
 from .printf import Printf
 from .units import Units
-
-if TYPE_CHECKING:
-    from .opening import Languages
 
 FORMAT = "NSStringLocalizedFormatKey"
 VARIABLE = r"%(?:\d+\$)?#@\w+@"  # of a format, stands for one of its forms
 
 
-def read(text: str, name: str, languages: "Languages") -> Document:
+def read(text: str, name: str, languages: LanguagePair) -> Document:
     """The formats and forms of a file. Raises `GlossaError` if it is no property list."""
     units = Units(text, name)
     if units.root.name != "plist":
@@ -33,6 +30,9 @@ def read(text: str, name: str, languages: "Languages") -> Document:
             made += _add_forms(units, pairs, plural_categories(languages.target))
     missing_forms(units.document, name, made)
     return units.document
+
+
+FORMATS = (Format("stringsdict", (".stringsdict",), read, XML),)
 
 
 def _add_forms(units: Units, pairs: dict[str, tuple[int, int]], wanted: list[str]) -> int:

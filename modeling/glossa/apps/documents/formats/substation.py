@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from ....base.errors import GlossaError
 from ....translate.texts.tags import Part
 from ..places import Document, Place, has_words
+from .encoding import UTF_16
+from .format import Format, LanguagePair
 from .tokens import trimmed, with_text
 
 _LINE = re.compile(r"[^\r\n]+")
@@ -13,7 +15,7 @@ _CODE = re.compile(r"\{[^{}\n]*\}|[ \t]*\\[Nn][ \t]*|\\h")
 _DRAWING = re.compile(r"\{[^}]*\\p[1-9]")  # a shape instead of a text
 
 
-def read(text: str, name: str, languages: object = None) -> Document:
+def read(text: str, name: str, languages: LanguagePair) -> Document:
     """The dialogues of a file. Raises `GlossaError` if it has no events."""
     document = Document(text, [])
     section, columns = "", -1
@@ -34,6 +36,9 @@ def read(text: str, name: str, languages: object = None) -> Document:
     if columns < 0:
         raise GlossaError(f"{name}, line 1: not subtitles of SubStation Alpha: it has no [Events] with a Format.")
     return document
+
+
+FORMATS = (Format("ass", (".ass", ".ssa"), read, UTF_16),)
 
 
 def _places(text: str, start: int, end: int) -> Iterator[Place]:

@@ -8,6 +8,8 @@ from ....base.errors import GlossaError
 from ....model.facts_glossa import TextFacts
 from ....translate.texts.tags import Part, Piece, tag_pairs
 from ..places import Document, Place, Written, spelled
+from .encoding import UTF_16
+from .format import Format, LanguagePair
 from .strings import copied
 from .tokens import escape_xml, text_parts, trimmed
 
@@ -36,7 +38,7 @@ class _Cue:
         self.words = "".join(part.text or " " for part in self.parts)
 
 
-def read(text: str, name: str, languages: object = None) -> Document:
+def read(text: str, name: str, languages: LanguagePair) -> Document:
     """The sentences of a file of subtitles."""
     subrip = not text.removeprefix("\ufeff").startswith("WEBVTT")
     cues = list(_cues(text, subrip))
@@ -47,6 +49,9 @@ def read(text: str, name: str, languages: object = None) -> Document:
         if TextFacts("".join(cue.words for cue in group)).has_letters:
             places.append(_place(text, group, subrip))
     return Document(text, places)
+
+
+FORMATS = (Format("srt", (".srt",), read, UTF_16), Format("vtt", (".vtt",), read))
 
 
 def _cues(text: str, subrip: bool) -> Iterator[_Cue]:

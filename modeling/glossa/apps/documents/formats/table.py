@@ -2,16 +2,15 @@
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ....base.errors import GlossaError
 from ....readers.columns import Columns
 from ..places import Document, Edit
+from .encoding import UTF_16
+from .format import Format, LanguagePair
 from .strings import string_places
 from .tokens import cut
-
-if TYPE_CHECKING:
-    from .opening import Languages
 
 _SEPARATORS = ",;\t|"
 
@@ -24,7 +23,7 @@ class Cell(NamedTuple):
     quoted: bool
 
 
-def read(text: str, name: str, languages: "Languages") -> Document:
+def read(text: str, name: str, languages: LanguagePair) -> Document:
     """The cells of the source column whose row has no translation.
 
     Raises `GlossaError` with the line for a row with too few cells, and if no two columns have names of the languages.
@@ -51,6 +50,9 @@ def read(text: str, name: str, languages: "Languages") -> Document:
         if not _content(text, row[target]).strip():
             _fill(document, row[source], row[target], separator)
     return document
+
+
+FORMATS = (Format("table", (".csv", ".tsv"), read, UTF_16),)
 
 
 def _fill(document: Document, own: Cell, target: Cell, separator: str) -> None:

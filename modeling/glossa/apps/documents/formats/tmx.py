@@ -1,16 +1,13 @@
 """TMX: units without a text in the target language get one, others stay."""
 
-from typing import TYPE_CHECKING
-
 from ....base.errors import GlossaError
+from ..places import Document
+from .encoding import XML
+from .format import Format, LanguagePair
 from .units import Units, local
 
-if TYPE_CHECKING:
-    from ..places import Document
-    from .opening import Languages
 
-
-def read(text: str, name: str, languages: "Languages") -> "Document":
+def read(text: str, name: str, languages: LanguagePair) -> Document:
     """The units of a file that lack the target language. Raises `GlossaError` if it is no such file."""
     units = Units(text, name)
     if local(units.root) != "tmx":
@@ -27,6 +24,9 @@ def read(text: str, name: str, languages: "Languages") -> "Document":
         elif token.kind == "open" and local(token) == "tu":
             _fill(units, index, (languages.source or said).lower(), languages.target)
     return units.document
+
+
+FORMATS = (Format("tmx", (".tmx",), read, XML),)
 
 
 def _fill(units: Units, index: int, source: str, target: str) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ....base.errors import GlossaError
 from ..places import Document
+from .format import Format, LanguagePair
 from .strings import string_places
 from .tokens import cut
 
@@ -19,7 +20,7 @@ _ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[ \t]*\r?\n\s*|.)", 
 _NAMED = {"b": "\b", "t": "\t", "n": "\n", "f": "\f", "r": "\r", "e": "\x1b"}
 
 
-def read(text: str, name: str, languages: object = None) -> Document:
+def read(text: str, name: str, languages: LanguagePair) -> Document:
     """The strings of a file. Raises `GlossaError` with the line if it is not TOML."""
     try:
         tomllib.loads(text.removeprefix("\ufeff").replace("\r\n", "\n"))
@@ -34,6 +35,9 @@ def read(text: str, name: str, languages: object = None) -> Document:
         parts = cut(text, start + mark, end - mark, _ESCAPE if basic else None, _decode, collapse=False)
         document.places += string_places(parts, text, _escape if basic else lambda new: new.replace("'", "’"))
     return document
+
+
+FORMATS = (Format("toml", (".toml",), read),)
 
 
 def _values(text: str) -> Iterator[tuple[int, int]]:

@@ -2,18 +2,15 @@
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from ....base.errors import GlossaError
 from ..places import Document, Edit
+from .format import LanguagePair
 from .language import set_language
 from .runs import WORD, run_places
 
-if TYPE_CHECKING:
-    from .opening import Languages
 
-
-def read_word(text: str, name: str, languages: "Languages", commented: bool = False) -> Document:
+def read_word(text: str, name: str, languages: LanguagePair, commented: bool = False) -> Document:
     """The paragraphs of a part of a document, whose language becomes the target.
 
     If it may have comments, paragraphs that people should look at get one.

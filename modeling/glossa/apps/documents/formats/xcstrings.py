@@ -1,20 +1,17 @@
 """String catalogs of Xcode: keys without a text in the target language get one, others stay."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from ....base.errors import GlossaError
 from ..places import Document, Edit, Written
+from .format import Format, LanguagePair
 from .json import Node, escape_for, read_nodes, value_places
 from .language import missing_forms, plural_categories
 from .printf import Printf
 from .stringsdict import VARIABLE
 
-if TYPE_CHECKING:
-    from .opening import Languages
 
-
-def read(text: str, name: str, languages: "Languages") -> Document:
+def read(text: str, name: str, languages: LanguagePair) -> Document:
     """The strings of a catalog. Raises `GlossaError` if it is none, or the target language is not known."""
     root = read_nodes(text, name)
     strings, source = root.items.get("strings"), root.items.get("sourceLanguage")
@@ -28,6 +25,9 @@ def read(text: str, name: str, languages: "Languages") -> Document:
             catalog.fill(node, strings.keys[str(key)])
     missing_forms(catalog.document, name, catalog.made)
     return catalog.document
+
+
+FORMATS = (Format("xcstrings", (".xcstrings",), read),)
 
 
 class _Catalog:

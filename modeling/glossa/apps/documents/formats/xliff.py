@@ -3,18 +3,16 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ....base.errors import GlossaError
 from ....translate.engines.engine import UsedMatch
-from ..places import Edit
+from ..places import Document, Edit
+from .encoding import XML
+from .format import Format, LanguagePair
 from .language import check_target, note_source
 from .tokens import escape_xml
 from .units import Units, local
-
-if TYPE_CHECKING:
-    from ..places import Document
-    from .opening import Languages
 
 _UNFINISHED = ("new", "needs-translation", "initial")
 MATCHES = "urn:oasis:names:tc:xliff:matches:2.0"
@@ -43,20 +41,23 @@ class Known:
         self.copied, self.doubtful = self.copied and copied, self.doubtful or doubtful
 
 
-def read(text: str, name: str, languages: "Languages") -> "Document":
+def read(text: str, name: str, languages: LanguagePair) -> Document:
     """The units of a file that have no translation. Raises `GlossaError` if it is no such file."""
     return _Reader(text, name, languages).read()
 
 
+FORMATS = (Format("xliff", (".xliff", ".xlf"), read, XML),)
+
+
 class _Reader(Units):
-    def __init__(self, text: str, name: str, languages: "Languages"):
+    def __init__(self, text: str, name: str, languages: LanguagePair):
         super().__init__(text, name)
         if local(self.root) != "xliff":
             raise GlossaError(f"{name}, line 1: the first element is {self.root.name}, not xliff. Give --format.")
         self.languages = languages
         self.matched: dict[int, dict[int, str]] = {}  # of each unit of XLIFF 2, by segment
 
-    def read(self) -> "Document":
+    def read(self) -> Document:
         root = self.tokens.index(self.root)
         second = self.given(root).get("version", "1.2").startswith("2")
         self._languages(root, second)

@@ -3,21 +3,19 @@
 import json
 import re
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
 from ....base.errors import GlossaError
 from ....translate.texts.tags import Part, Piece
 from ..places import Document, Edit, Place, Written, spelled
+from .format import Format, LanguagePair
 from .keys import Keys, joined
 from .language import missing_forms, missing_keys
 from .plain import fill
 from .strings import copied, is_text, marked_parts, string_places
 from .tokens import cut, trimmed
-
-if TYPE_CHECKING:
-    from .opening import Languages
 
 _DOUBLE_ESCAPE = re.compile(
     r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|\r?\n[ \t]*|.)"
@@ -30,7 +28,7 @@ LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml's, ten times a
 _STRING = "tag:yaml.org,2002:str"
 
 
-def read(text: str, name: str, languages: "Languages", keys: Keys | None = None) -> Document:
+def read(text: str, name: str, languages: LanguagePair, keys: Keys | None = None) -> Document:
     """The values of a file that are strings, of these what `keys` choose.
 
     Plural forms that the language needs are added. Raises `GlossaError` with the line if it is not YAML.
@@ -58,6 +56,9 @@ def read(text: str, name: str, languages: "Languages", keys: Keys | None = None)
     document.places.sort(key=lambda place: place.start)
     missing_forms(document, name, made)
     return document
+
+
+FORMATS = (Format("yaml", (".yaml", ".yml"), read, takes_keys=True),)
 
 
 def _add_forms(root: Any, document: Document, shift: int, target: str, chosen: set[int]) -> int:
