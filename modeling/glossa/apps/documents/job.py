@@ -20,7 +20,7 @@ from .formats.format import UNKNOWN, LanguagePair, Opened
 from .formats.keys import Keys
 from .formats.opening import format_of, format_of_file, open_document
 from .memory import Kept, Translate
-from .places import Document, Edit, compose, line_numbers
+from .places import Document, Edit, Recalled, compose, line_numbers
 
 if TYPE_CHECKING:
     from ...translate.translator import Translator
@@ -155,7 +155,7 @@ class Work:
         for note in document.notes:
             print(note, file=sys.stderr)
         edits = list(document.edits)
-        doubts: dict[tuple[int, int], Edit] = {}  # by their characters; each takes the place of other edits of these
+        doubts: list[Edit] = []  # each replaces the earlier ones and all other edits of the same characters
         number = line_numbers(document.text)
         for start in range(0, len(document.places), CHUNK):
             places = document.places[start : start + CHUNK]
@@ -164,22 +164,21 @@ class Work:
             for place, text, pieces in zip(places, texts, self.translator.join_tagged(texts), strict=True):
                 best, problem = _whole(text), ""
                 doubtful = any(map(is_doubtful, text.sentences))
-                if doubtful:
-                    doubts |= {edit[:2]: edit for edit in place.doubt}
-                if self.translator.recall and place.matched is not None:
-                    copied = all(map(_is_copied, text.sentences))
-                    matches = [
-                        match._replace(source="", target="") if self.hides(match) else match for match in best.matches
-                    ]
-                    doubts |= {edit[:2]: edit for edit in place.matched(matches, copied, doubtful)}
+                doubts += place.review.doubt if doubtful else ()
+                if self.translator.recall and place.review.matched:
+                    doubts += place.review.matched(self._recalled(text, best, doubtful))
                 if best.text != text.source or doubtful:
                     edits.append(place.edit(pieces, doubtful))
-                    problem = place.check(edits[-1].written) if place.check else ""
-                    if problem:
-                        doubts |= {edit[:2]: edit for edit in place.doubt}
+                    problem = place.writing.check(edits[-1].written)
+                    doubts += place.review.doubt if problem else ()
                 best.problem = best.problem or problem
                 self._count(text, best, number(place.start), path)
-        yield compose(document.text, [*(edit for edit in edits if edit[:2] not in doubts), *doubts.values()])
+        last = {(edit.start, edit.end): edit for edit in doubts}
+        yield compose(document.text, [*(edit for edit in edits if edit[:2] not in last), *last.values()])
+
+    def _recalled(self, text: Text, best: Translation, doubtful: bool) -> Recalled:
+        matches = [match._replace(source="", target="") if self.hides(match) else match for match in best.matches]
+        return Recalled(matches, all(map(_is_copied, text.sentences)), doubtful)
 
     def _count(self, text: Text, best: Translation, line: int, path: Path) -> None:
         self.texts += 1

@@ -33,6 +33,15 @@ class Cut(NamedTuple):
     word: int
 
 
+class Window(NamedTuple):
+    """A part of a translation: the words from `low` to `high`, which are the characters from `start` to `end`."""
+
+    low: int
+    high: int
+    start: int
+    end: int
+
+
 def put_tags(
     tagged: Tagged,
     source_words: Words,
@@ -56,7 +65,7 @@ def put_tags(
         cuts: What is between the sentences, in order.
     """
     writer = _Writer(tagged, source_words, target, target_words, links, spans, cuts)
-    writer.write(tagged.root, 0, len(target_words), 0, len(target))
+    writer.write(tagged.root, Window(0, len(target_words), 0, len(target)))
     return writer.joined()
 
 
@@ -73,16 +82,16 @@ class _Writer:
         )
         self.pieces: list[Piece] = []
 
-    def write(self, element: Element, low: int, high: int, start: int, end: int) -> None:
-        """Write the target words from `low` to `high`, which are the characters from `start` to `end`."""
+    def write(self, element: Element, window: Window) -> None:
+        """Write an element with a part of the translation."""
         if not element.children:
-            self._write_text(start, end)
+            self._write_text(window.start, window.end)
         elif cuts := self._cuts_inside(element):
-            self._write_sentences(element, cuts, low, high, start, end)
-        elif breaks := [child for child in element.children if _is_break(child)]:
-            self._write_sections(element, breaks, low, high, start, end)
+            self._write_sentences(element, cuts, window)
+        elif breaks := [child for child in element.children if isinstance(child, Point) and _is_break(child)]:
+            self._write_sections(element, breaks, window)
         else:
-            self._write_children(element, low, high, start, end)
+            self._write_children(element, window)
 
     def _cuts_inside(self, element: Element) -> list[Cut]:
         """The cuts inside an element that none of its children is around."""
@@ -98,7 +107,7 @@ class _Writer:
                 found.append(cut)
         return found
 
-    def _write_sentences(self, element: Element, cuts: list[Cut], low: int, high: int, start: int, end: int) -> None:
+    def _write_sentences(self, element: Element, cuts: list[Cut], window: Window) -> None:
         """Write each sentence, or several that a child is around, for itself; breaks between them stay there."""
         inner: list[list[Element | Point]] = [[] for _ in range(len(cuts) + 1)]
         between: list[list[Point]] = [[] for _ in cuts]
@@ -111,57 +120,57 @@ class _Writer:
                 between[number].append(child)
             else:
                 inner[number].append(child)
-        first, left, source = low, start, element.start
+        first, left, source = window.low, window.start, element.start
         for number, children in enumerate(inner):
-            last, right, own_end, following = high, end, element.end, end
+            last, right, own_end, following = window.high, window.end, element.end, window.end
             if number < len(cuts):
                 cut = cuts[number]
-                last = min(max(cut.word, first), high)
+                last = min(max(cut.word, first), window.high)
                 begun = next((each.start for each in inner[number + 1] if isinstance(each, Element)), cut.source.end)
                 own_end = min(begun, cut.source.end)
                 right = following = cut.target.start if own_end < cut.source.end else cut.target.end
                 if between[number]:
                     right, following = cut.target
-                right, following = (min(max(place, left), end) for place in (right, following))
-            self.write(Element(source, own_end, children=children), first, last, left, right)
+                right, following = (min(max(place, left), window.end) for place in (right, following))
+            self.write(Element(source, own_end, children=children), Window(first, last, left, right))
             self.pieces += [part for point in (between[number] if number < len(cuts) else []) for part in point.parts]
             first, left, source = last, following, own_end
 
-    def _write_children(self, element: Element, low: int, high: int, start: int, end: int) -> None:
+    def _write_children(self, element: Element, window: Window) -> None:
         elements = [child for child in element.children if isinstance(child, Element)]
         points = [child for child in element.children if isinstance(child, Point)]
-        ranges = self._ranges(element, elements, low, high)
+        ranges = self._ranges(element, elements, window.low, window.high)
         # What comes at each gap between words: elements that begin there, and points in the order of the source.
         order = {id(child): number for number, child in enumerate(element.children)}
         events: list[tuple[int, int, int, Element | Point]] = []
         for each, (first, last) in zip(elements, ranges, strict=True):
             events.append((first, int(last > first), order[id(each)], each))
         for point in points:
-            events.append((self._gap(element, point, low, high, ranges), 0, order[id(point)], point))
+            events.append((self._gap(element, point, window, ranges), 0, order[id(point)], point))
         bounds = {id(child): bound for child, bound in zip(elements, ranges, strict=True)}
-        position = start
+        position = window.start
         for gap, _, _, child in sorted(events, key=lambda event: event[:3]):
             if isinstance(child, Element) and bounds[id(child)][1] > gap:
-                position = self._write_element(child, bounds[id(child)], position, end)
+                position = self._write_element(child, bounds[id(child)], position, window.end)
             elif isinstance(child, Element):
                 self.pieces += _all_parts(child)  # no word is left for it
             else:
-                position = self._write_point(child, gap, position, end, low, high, start)
-        self._write_text(position, end)
+                position = self._write_point(child, gap, position, window)
+        self._write_text(position, window.end)
 
-    def _write_sections(self, element: Element, breaks: list, low: int, high: int, start: int, end: int) -> None:
+    def _write_sections(self, element: Element, breaks: list[Point], window: Window) -> None:
         """Write the text between breaks, each of which keeps its place in their order."""
         bounds = [element.start, *(point.at for point in breaks), element.end]
-        gaps = self._sections(bounds, low, high)
+        gaps = self._sections(bounds, window.low, window.high)
         children = list(element.children)
         for number, point in enumerate([*breaks, None]):
             count = len(children) if point is None else next(i for i, each in enumerate(children) if each is point)
             inner, children = children[:count], children[count + 1 :]
             first, last = gaps[number], gaps[number + 1]
             section = Element(bounds[number], bounds[number + 1], children=inner)
-            left = start if number == 0 else self.target_words[first][0] if first < last else end
-            right = end if point is None else self.target_words[last - 1][1] if first < last else left
-            self.write(section, first, last, left, right)
+            left = window.start if number == 0 else self.target_words[first][0] if first < last else window.end
+            right = window.end if point is None else self.target_words[last - 1][1] if first < last else left
+            self.write(section, Window(first, last, left, right))
             if point is not None:
                 self.pieces += point.parts
 
@@ -209,12 +218,13 @@ class _Writer:
         self._write_text(position, first)
         assert element.open and element.close
         self.pieces += [element.open, *([" "] if inner_left else [])]
-        self.write(element, *bounds, first, last)
+        self.write(element, Window(*bounds, first, last))
         self.pieces += [*([" "] if inner_right else []), element.close]
         return last
 
-    def _write_point(self, point: Point, gap: int, position: int, end: int, low: int, high: int, start: int) -> int:
+    def _write_point(self, point: Point, gap: int, position: int, window: Window) -> int:
         left, right = point.spaces
+        low, high, start, end = window
         before = self.target_words[gap - 1][1] if gap > low else start
         after = self.target_words[gap][0] if gap < high else end
         if gap == low and not left:
@@ -335,14 +345,14 @@ class _Writer:
     def _has_letters(self, word: int) -> bool:
         return any(map(str.isalnum, self.target[slice(*self.target_words[word])]))
 
-    def _gap(self, parent: Element, point: Point, low: int, high: int, ranges: list[tuple[int, int]]) -> int:
+    def _gap(self, parent: Element, point: Point, window: Window, ranges: list[tuple[int, int]]) -> int:
         """The number of the target word before which a point comes."""
         rows = self._rows(parent.start, parent.end)
         before = bisect_right(self.source_words, point.at, rows.start, rows.stop, key=lambda word: word[1])
         after = bisect_left(self.source_words, point.at, rows.start, rows.stop, key=lambda word: word[0])
         glued = self.tagged.text[point.at : point.at + 1].isalnum()
         sides = range(rows.start, before), range(after, rows.stop)
-        return snapped(self._aligned_gap(*sides, low, high, glued), ranges)
+        return snapped(self._aligned_gap(*sides, window.low, window.high, glued), ranges)
 
     def _aligned_gap(self, before: range, after: range, low: int, high: int, glued: bool) -> int:
         if not before:

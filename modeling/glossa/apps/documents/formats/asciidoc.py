@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from ....translate.texts.tags import Part
 from ..places import Document, Place, has_words, spelled
 from .format import Format, LanguagePair
-from .plain import fill, line_end
+from .plain import filling, line_end
 from .tokens import trimmed
 
 _VERBATIM = re.compile(r"-{4,}|\.{4,}|\+{4,}|/{4,}|```.*")  # lines around what stays
@@ -108,9 +108,7 @@ def _places(text: str, lines: list[tuple[int, int]]) -> Iterator[Place]:
         parts += _inline(text, start, end)
     if not has_words(parts) or not (kept := trimmed(parts)):
         return
-    place = Place(kept, spelled(kept, text, str))
-    place.lay = lambda pieces: fill(place, pieces, text)
-    yield place
+    yield Place(kept, filling(text, spelled(kept, text, str)))
 
 
 def _inline(text: str, start: int, end: int) -> Iterator[Part]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ....base.errors import GlossaError, require
 from ....translate.texts.tags import Part
-from ..places import Document, Place, has_words, line_numbers
+from ..places import Document, Place, Usage, Writing, has_words, line_numbers
 from .format import Format, LanguagePair
 from .strings import marked_parts
 from .tokens import trimmed, with_text
@@ -46,7 +46,7 @@ def _places(text: str, pattern: Any, ast: Any) -> Iterator[Place]:
             yield from _places(text, variant.value, ast)
     kept = trimmed(marked_parts(parts))
     if has_words(kept):
-        yield Place(kept, _escape, label=True)
+        yield Place(kept, Writing(_escape), usage=Usage(label=True))
 
 
 def _lines(text: str, start: int, end: int) -> list[Part]:

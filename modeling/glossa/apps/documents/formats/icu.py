@@ -90,8 +90,10 @@ def _places(place: Place, shown: str, kind: str, depth: int) -> Iterator[Place]:
 
 def _like(place: Place, parts: list[Part]) -> Place:
     """A place with other parts, written as `place` is; its apostrophes quote nothing."""
-    escape = place.escape if isinstance(place.escape, _Unquoted) else _Unquoted(place.escape)
-    return replace(place, parts=parts, start=parts[0].start, end=parts[-1].end, escape=escape)
+    writing = place.writing
+    if not isinstance(writing.escape, _Unquoted):
+        writing = replace(writing, escape=_Unquoted(writing.escape))
+    return replace(place, parts=parts, start=parts[0].start, end=parts[-1].end, writing=writing)
 
 
 class _Unquoted:

@@ -3,7 +3,7 @@
 import re
 
 from ....translate.texts.tags import Part
-from ..places import Document, Place, has_words
+from ..places import Document, Place, Usage, has_words
 from .encoding import UTF_16
 from .format import Format, LanguagePair
 from .tokens import trimmed, with_text
@@ -19,7 +19,7 @@ def read(text: str, name: str, languages: LanguagePair) -> Document:
         start = _TIMES.match(text, line.start(), line.end()).end()
         times = (Part("alone", *found.span()) for found in _WORD.finditer(text, start, line.end()))
         if has_words(kept := trimmed(with_text(times, text, start, line.end()))):
-            document.places.append(Place(kept, label=True))
+            document.places.append(Place(kept, usage=Usage(label=True)))
     return document
 
 

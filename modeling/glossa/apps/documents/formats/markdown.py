@@ -9,7 +9,7 @@ from typing import Any
 from ....base.errors import GlossaError, require
 from ....model.facts_glossa import TextFacts
 from ....translate.texts.tags import Part, Piece
-from ..places import Document, Place, Written, character_offsets, has_words, spelled
+from ..places import Document, Place, Usage, Writing, Written, character_offsets, has_words, spelled
 from .format import Format, LanguagePair
 from .html import RULES
 from .html_positions import html_tokens
@@ -75,7 +75,7 @@ class _Reader:
         for start, end, mark in self.titles:
             parts = [Part("text", start, end, self.text[start:end])]
             if has_words(parts):
-                self.places.append(Place(parts, _escape_title(mark), label=True))
+                self.places.append(Place(parts, Writing(_escape_title(mark)), usage=Usage(label=True)))
         return Document(self.text, sorted(self.places, key=lambda place: place.start))
 
     def _span(self, node: Any) -> tuple[int, int]:
@@ -222,17 +222,17 @@ class _Reader:
         parts = trimmed([Part("text", first + 1, last - 1, self.text[first + 1 : last - 1])])
         simple = parts and TextFacts(parts[0].text).has_letters and not set(parts[0].text) & {"\\", "\n"}
         if simple and not any(place.start == parts[0].start for place in self.places):
-            self.places.append(Place(parts, lambda new: new.replace(quote, f"\\{quote}")))
+            self.places.append(Place(parts, Writing(lambda new: new.replace(quote, f"\\{quote}"))))
 
     def _finish(self, place: Place, references: dict[Part, list[Written]], special: str) -> None:
         """How the translation of a place is written."""
-        place.escape = spelled(place.parts, self.text, _escape(place, special))
-        place.lay = partial(self._lay, place, references)
+        escape = spelled(place.parts, self.text, _escape(place, special))
+        place.writing = Writing(escape, layout=partial(self._write, references))
 
-    def _lay(self, place: Place, references: dict[Part, list[Written]], pieces: list[Piece]) -> list[Written]:
+    def _write(self, references: dict[Part, list[Written]], place: Place, pieces: list[Piece]) -> list[Written]:
         written: list[Written] = []
         by_span = {(part.start, part.end): new for part, new in references.items()}
-        for piece in fill(place, pieces, self.text):
+        for piece in fill(self.text, place, pieces):
             written += by_span.get(piece, [piece]) if isinstance(piece, tuple) else [piece]
         if written and isinstance(written[0], str) and not _BLOCK_MARK.match(self.text, place.start):
             written[0] = (

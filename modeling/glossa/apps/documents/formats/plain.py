@@ -1,9 +1,11 @@
 """Plain text in paragraphs, whose lines belong together."""
 
 import re
+from collections.abc import Callable
+from functools import partial
 
 from ....translate.texts.tags import Part, Piece
-from ..places import Document, Place, Written
+from ..places import Document, Place, Writing, Written, as_string
 from .format import Format, LanguagePair
 from .tokens import with_text
 
@@ -22,9 +24,7 @@ FORMATS = (Format("paragraphs", (), read),)
 
 def _place(text: str, start: int, end: int) -> Place:
     ends = (line_end(text, *found.span()) for found in _END.finditer(text, start, end))
-    place = Place(with_text(ends, text, start, end))
-    place.lay = lambda pieces: fill(place, pieces, text)
-    return place
+    return Place(with_text(ends, text, start, end), filling(text))
 
 
 def line_end(text: str, start: int, end: int) -> Part:
@@ -34,14 +34,19 @@ def line_end(text: str, start: int, end: int) -> Part:
     )
 
 
-def fill(place: Place, pieces: list[Piece], text: str) -> list[Written]:
+def filling(text: str, escape: Callable[[str], str] = str) -> Writing:
+    """Writes paragraphs of a document into lines as wide as those of the source."""
+    return Writing(escape, layout=partial(fill, text))
+
+
+def fill(text: str, place: Place, pieces: list[Piece]) -> list[Written]:
     """Pieces in lines as wide as those of the source, which break where it has a part that begins a line.
 
     A place of one line stays one line.
     """
     ends = [part for part in place.parts if part.kind in ("text", "break") and "\n" in text[part.start : part.end]]
     if not ends:
-        return place.plainly(pieces)
+        return place.escaped(pieces)
     lines = text[place.start : place.end].splitlines()
     column = place.start - text.rfind("\n", 0, place.start) - 1
     width = max(column + len(lines[0]), *map(len, lines))
@@ -49,7 +54,7 @@ def fill(place: Place, pieces: list[Piece], text: str) -> list[Written]:
     section: list[Piece] = []
     for piece in [*pieces, None]:
         if (isinstance(piece, Part) and piece.kind == "break") or piece is None:
-            done += _filled(place.plainly(section), column, width, text, ends[0])
+            done += _filled(place.escaped(section), column, width, text, ends[0])
             section = []
             if piece is not None:
                 done.append((piece.start, piece.end))
@@ -94,5 +99,4 @@ def _words(written: list[Written]) -> list[list[Written]]:
 
 def _may_begin(word: list[Written], text: str) -> bool:
     """Whether a line may begin with a word: it would not be a mark of Markdown there."""
-    start = "".join(piece if isinstance(piece, str) else text[piece[0] : piece[1]] for piece in word)
-    return not re.match(r"(?:[-+*#>|=~:]|\d{1,9}[.)]|```)", start)
+    return not re.match(r"(?:[-+*#>|=~:]|\d{1,9}[.)]|```)", as_string(word, text))

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ....readers.po import ESCAPE, Entry, Field, entries, flags_of, plural_forms, said, unescaped
 from ....translate.texts.tags import Part
-from ..places import Document, Edit, Place
+from ..places import Document, Edit, Place, Review
 from .encoding import Encoding
 from .format import Format, LanguagePair
 from .language import check_target, missing_forms, plural_rule
@@ -97,8 +98,8 @@ class _Catalog:
         start = self._before_previous(min(each.start for each in entry.fields.values()))
         context = entry.fields.get("msgctxt")
         for place in places:
-            place.context = said(self.text, context) if context else None
-            place.doubt = [Edit(start, start, [f"#, fuzzy{self.line_end}"])]
+            place.usage = replace(place.usage, context=said(self.text, context) if context else None)
+            place.review = Review([Edit(start, start, [f"#, fuzzy{self.line_end}"])])
         self.document.places += places
         self.document.edits += [Edit(*target.span, [source.span]) for target in targets]
 

@@ -6,6 +6,8 @@ numbered, as in `%2$d %1$s`, if the programming language allows that.
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from ....translate.texts.tags import Part, Piece
@@ -31,25 +33,24 @@ class Printf(NamedTuple):
     certain: bool = False
 
 
-def keep_directives(place: Place, printf: Printf) -> None:
-    """Have the translation of a place take the arguments of its text: numbered if it has them in another order.
+def keeping_directives(place: Place, printf: Printf) -> Place:
+    """A place whose translation takes the arguments of its text: numbered if it has them in another order.
 
     A translation with more, fewer or other directives is a problem, and so is another order that has no numbers.
     """
     pattern = _DIRECTIVE if printf.certain else _LIKELY
     wanted = _directives(pattern, (part.text for part in place.parts if part.kind in ("text", "alone")))
     alone = {(part.start, part.end): part.text for part in place.parts if part.kind == "alone"}
-    inner = place.lay or place.plainly
 
     def check(written: list[Written]) -> str:
         found = _directives(pattern, (piece if isinstance(piece, str) else alone.get(piece, "") for piece in written))
         right = _kinds(found) == _kinds(wanted) if printf.numbered else found == wanted
         return "" if right else WRONG
 
-    if wanted:
-        place.check = check
-        if printf.numbered:
-            place.lay = lambda pieces: inner(_numbered(pattern, pieces, wanted))
+    if not wanted:
+        return place
+    number = [partial(_numbered, pattern, wanted)] if printf.numbered else []
+    return replace(place, writing=replace(place.writing, prepare=[*number, *place.writing.prepare], check=check))
 
 
 def _directives(pattern: re.Pattern, texts: Iterable[str]) -> list[str]:
@@ -63,7 +64,7 @@ def _kinds(directives: Sequence[str]) -> list[str]:
     return sorted(each.rpartition("$")[2] for each in directives)
 
 
-def _numbered(pattern: re.Pattern, pieces: Sequence[Piece], wanted: Sequence[str]) -> list[Piece]:
+def _numbered(pattern: re.Pattern, wanted: Sequence[str], pieces: Sequence[Piece]) -> list[Piece]:
     """Pieces whose directives have the numbers of their arguments, if they are `wanted` in another order."""
     texts = [piece.text if isinstance(piece, Part) else piece for piece in pieces]
     found = _directives(pattern, texts)

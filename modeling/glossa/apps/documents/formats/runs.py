@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ....translate.texts.tags import Part, Piece
-from ..places import Place, Written, has_words, spelled
+from ..places import Place, Writing, Written, has_words, spelled
 from .format import LanguagePair
 from .language import translated_language
 from .tokens import Token, attributes, escape_xml, matching_tags, text_parts, trimmed
@@ -132,13 +132,13 @@ class _Reader:
         around = _around(found.parts, kept)
         span = (self.tokens[first].start, self.tokens[self.ends[index]].start)
         writer = _Writer(self.names, found.formats, main, *around)
-        return Place(kept, escape_xml, *span, lay=writer.write)
+        return Place(kept, Writing(escape_xml, layout=writer.write), *span)
 
     def _plain(self, index: int) -> Place | None:
         """A paragraph that is one text without runs."""
         own, end = self.tokens[index], self.tokens[self.ends[index]]
         kept = trimmed(text_parts(self.text, own.end, end.start, collapse=False)) if own.kind == "open" else []
-        return Place(kept, spelled(kept, self.text, escape_xml)) if has_words(kept) else None
+        return Place(kept, Writing(spelled(kept, self.text, escape_xml))) if has_words(kept) else None
 
     def _content(self, first: int, last: int, paragraph: _Paragraph) -> None:
         """Add what is between two tokens."""
@@ -260,7 +260,7 @@ class _Writer:
     lead: list[Piece]
     trail: list[Piece]
 
-    def write(self, pieces: list[Piece]) -> list[Written]:
+    def write(self, place: Place, pieces: list[Piece]) -> list[Written]:
         written: list[Written] = []
         formats, run = [self.main], self.names.run
         for piece in [*self.lead, *pieces, *self.trail]:

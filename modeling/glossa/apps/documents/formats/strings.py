@@ -2,14 +2,16 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 
 from ....model.facts_glossa import TextFacts
 from ....model.spans_glossa import find_spans
 from ....translate.texts.tags import Part, Piece
-from ..places import Place, Written, has_words, spelled
+from ..places import Place, Usage, Writing, has_words, spelled
 from .html import RULES
 from .icu import with_messages
-from .printf import GLUED, Printf, keep_directives
+from .printf import GLUED, Printf, keeping_directives
 from .tokens import Cutter, trimmed
 
 # Elements of HTML that end a text.
@@ -140,13 +142,11 @@ def string_places(
     own = trimmed(marked_parts(parts, "|".join(filter(None, (kept, GLUED if printf else "")))))
     if not has_words(own):
         return
-    place = Place(own, spelled(own, text, escape), label=True, literal=literal)
+    place = Place(own, Writing(spelled(own, text, escape), literal), usage=Usage(label=True))
     for mark in accelerators:
-        _take_accelerator(place, mark)
+        place = _without_accelerator(place, mark)
     for each in with_messages(place, text):
-        if printf:
-            keep_directives(each, printf)
-        yield each
+        yield keeping_directives(each, printf) if printf else each
 
 
 def _without_brackets(parts: Sequence[Part]) -> list[Part]:
@@ -160,27 +160,31 @@ def _without_brackets(parts: Sequence[Part]) -> list[Part]:
     return list(cutter.up_to(found.end(1)))
 
 
-def _take_accelerator(place: Place, mark: str) -> None:
-    """Take the only mark of an accelerator out of a place, and have it written into the translation."""
+def _without_accelerator(place: Place, mark: str) -> Place:
+    """A place without its only mark of an accelerator, which is written into the translation."""
     shown = "".join(part.text if part.kind == "text" else "\ufffc" for part in place.parts)
     found = list(_ACCELERATORS[mark].finditer(shown))
     if len(found) != 1 or shown.count(mark) != 1:
-        return
+        return place
     cutter, at = Cutter(place.parts), found[0].start()
     if any(start <= at < end for start, end in find_spans(shown[:at] + shown[at + 1 :])):
-        return
+        return place
     if mark == "_" and _NAMED.search(shown):
-        return  # a name with a low line
-    place.marked = shown if all(part.kind == "text" for part in place.parts) else ""
+        return place  # a name with a low line
     before = list(cutter.up_to(at))
-    span = cutter.span_up_to(at + 1)
-    place.parts = [*before, *cutter.up_to(len(shown))]
-    place.start, place.end = min(place.start, span[0]), max(place.end, span[1])
-    letter = shown[at + 1]
-    place.lay = lambda pieces: place.plainly(_with_accelerator(pieces, mark, letter))
+    start, end = cutter.span_up_to(at + 1)
+    marked = shown if all(part.kind == "text" for part in place.parts) else ""
+    return replace(
+        place,
+        parts=[*before, *cutter.up_to(len(shown))],
+        start=min(place.start, start),
+        end=max(place.end, end),
+        usage=replace(place.usage, marked=marked),
+        writing=replace(place.writing, prepare=[partial(_with_accelerator, mark, shown[at + 1])]),
+    )
 
 
-def _with_accelerator(pieces: list[Piece], mark: str, letter: str) -> list[Piece]:
+def _with_accelerator(mark: str, letter: str, pieces: list[Piece]) -> list[Piece]:
     """Pieces with a mark before the letter, at the start of a word if one begins with it, or else before the first.
 
     A translation that has the mark already, such as one of a memory, stays as it is.
@@ -194,8 +198,3 @@ def _with_accelerator(pieces: list[Piece], mark: str, letter: str) -> list[Piece
                 marked = f"{piece[: found.start()]}{mark}{piece[found.start() :]}"
                 return [*pieces[:number], marked, *pieces[number + 1 :]]
     return pieces
-
-
-def copied(pieces: Iterable[Written], text: str) -> str:
-    """Written pieces as one string."""
-    return "".join(piece if isinstance(piece, str) else text[piece[0] : piece[1]] for piece in pieces)

@@ -2,15 +2,15 @@
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from itertools import pairwise
 
 from ....base.errors import GlossaError
 from ....model.facts_glossa import TextFacts
 from ....translate.texts.tags import Part, Piece, tag_pairs
-from ..places import Document, Place, Written, spelled
+from ..places import Document, Place, Writing, Written, as_string, spelled
 from .encoding import UTF_16
 from .format import Format, LanguagePair
-from .strings import copied
 from .tokens import escape_xml, text_parts, trimmed
 
 WIDTH = 42  # characters of a line
@@ -146,16 +146,19 @@ def _place(text: str, group: list[_Cue], subrip: bool) -> Place:
     for before, cue in pairwise(group):
         parts += [Part("break", before.end, cue.start), *cue.parts]
     parts = trimmed(parts)
-    place = Place(parts, spelled(parts, text, str if subrip else escape_xml))
-    ends = "\r\n" if "\r\n" in text[group[0].start - 2 : group[0].end + 2] else "\n"
-    place.lay = lambda pieces: _lay(text, place, pieces, group, ends)
-    place.check = lambda written: _too_wide(copied(written, text), text[place.start : place.end])
-    return place
+    source = text[parts[0].start : parts[-1].end]
+    writing = Writing(
+        spelled(parts, text, str if subrip else escape_xml),
+        layout=partial(_write, text, group),
+        check=lambda written: _too_wide(as_string(written, text), source),
+    )
+    return Place(parts, writing)
 
 
-def _lay(text: str, place: Place, pieces: list[Piece], group: list[_Cue], ends: str) -> list[Written]:
+def _write(text: str, group: list[_Cue], place: Place, pieces: list[Piece]) -> list[Written]:
     """The pieces in subtitles, lines as many as in the source, and of at most `WIDTH` characters if it can be."""
     written: list[Written] = []
+    ends = "\r\n" if "\r\n" in text[group[0].start - 2 : group[0].end + 2] else "\n"
     for cue, own in zip(group, _divided(text, pieces), strict=True):
         if isinstance(own[0], Part) and own[0].kind == "break":
             written.append((own[0].start, own[0].end))
@@ -216,7 +219,7 @@ def _in_lines(place: Place, pieces: list[Piece], count: int, ends: str) -> list[
             if number:
                 words.append([])
                 widths.append(0)
-            words[-1].append(place.escape(word))
+            words[-1].append(place.writing.escape(word))
             widths[-1] += len(word)
     breaks = _even(widths, count)
     if count < LINES and len(breaks) + 1 < LINES and sum(widths) + len(widths) - 1 > WIDTH:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ....translate.texts.tags import Part
-from ..places import Place, has_words, spelled
+from ..places import Place, Writing, has_words, spelled
 from .icu import with_messages
 from .tokens import Token, attribute_range, attributes, escape_xml, matching_tags, text_parts, trimmed
 
@@ -119,7 +119,7 @@ def places_of(run: Sequence[Part], text: str, escape: Callable[[str], str] = esc
     """The places in a run of parts; it ends at tags that are closed or opened elsewhere."""
     for parts in _closed_runs(run):
         if has_words(parts) and (kept := trimmed(parts)):
-            yield from with_messages(Place(kept, spelled(kept, text, escape)), text)
+            yield from with_messages(Place(kept, Writing(spelled(kept, text, escape))), text)
 
 
 def _closed_runs(run: Sequence[Part]) -> Iterator[list[Part]]:

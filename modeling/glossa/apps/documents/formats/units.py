@@ -6,7 +6,7 @@ from typing import Any
 
 from ....readers.segments import BREAK_TYPES, CODES
 from ....translate.texts.tags import Part
-from ..places import Document, Edit, Place, Written, has_words, line_numbers
+from ..places import Document, Edit, Place, Review, Written, has_words, line_numbers
 from .strings import string_places
 from .tokens import Token, attribute_range, attributes, escape_xml, matching_tags, text_parts
 from .xml_positions import xml_tokens
@@ -104,7 +104,7 @@ class Units:
             self.document.notes.append(f"{self.name}, line {line}: a message that cannot be read is left alone.")
             return False
         for place in places:
-            place.copied, place.doubt = True, doubt
+            place.copied, place.review = True, Review(doubt)
         self.document.places += places
         return True
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 
 from ....base.errors import GlossaError
-from ..places import Document, Edit
+from ..places import Document, Edit, Review
 from .format import LanguagePair
 from .language import set_language
 from .runs import WORD, run_places
@@ -18,8 +18,7 @@ def read_word(text: str, name: str, languages: LanguagePair, commented: bool = F
     places, tokens = run_places(text, name, WORD, languages)
     for place in places if commented else ():
         begin, end = around(place.start)
-        place.doubtful_before = [begin]
-        place.doubt = [Edit(place.end, place.end, [end])]
+        place.review = Review([Edit(place.end, place.end, [end])], [begin])
     document = Document(text, places)
     for token in tokens:
         if token.name == "w:lang":

@@ -1,13 +1,12 @@
 """XLIFF 1.2 and 2.0: units without a finished translation get one, others stay."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
 from ....base.errors import GlossaError
 from ....translate.engines.engine import UsedMatch
-from ..places import Document, Edit
+from ..places import Document, Edit, Recalled
 from .encoding import XML
 from .format import Format, LanguagePair
 from .language import check_target, note_source
@@ -36,9 +35,9 @@ class Known:
     def shown(self) -> list[UsedMatch]:
         return [match for match in self.matches if match.source]
 
-    def add(self, matches: Sequence[UsedMatch], copied: bool, doubtful: bool) -> None:
-        self.matches += [match for match in dict.fromkeys(matches) if match not in self.matches]
-        self.copied, self.doubtful = self.copied and copied, self.doubtful or doubtful
+    def add(self, new: Recalled) -> None:
+        self.matches += [match for match in dict.fromkeys(new.matches) if match not in self.matches]
+        self.copied, self.doubtful = self.copied and new.copied, self.doubtful or new.doubtful
 
 
 def read(text: str, name: str, languages: LanguagePair) -> Document:
@@ -119,13 +118,13 @@ class _Reader(Units):
         else:
             matched = partial(self._in_target, Known(), source, span, prefix, opened, other)
         for place in self.document.places[first:]:
-            place.matched = matched
+            place.review = replace(place.review, matched=matched)
 
     def _in_target(
-        self, known: Known, source: int, span: tuple[int, int], prefix: str, opened: str, other: str, *new: Any
+        self, known: Known, source: int, span: tuple[int, int], prefix: str, opened: str, other: str, new: Recalled
     ) -> list[Edit]:
         """XLIFF 1.2: the target, of which a copy is an exact match, and the matches after it."""
-        known.add(*new)
+        known.add(new)
         if not known.matches:
             return []
         if known.copied:
@@ -137,9 +136,9 @@ class _Reader(Units):
         start = other if known.doubtful else opened
         return [Edit(*span, [start, self.inside(source), f"</{prefix}target>", *after])]
 
-    def _in_unit(self, known: Known, segment: int, unit: int, prefix: str, *new: Any) -> list[Edit]:
+    def _in_unit(self, known: Known, segment: int, unit: int, prefix: str, new: Recalled) -> list[Edit]:
         """XLIFF 2: the matches of all segments so far, at the beginning of their unit."""
-        known.add(*new)
+        known.add(new)
         if not known.shown or self.child(unit, "matches") is not None:
             return []  # the matches of another program stay as they are
         identifier = self.given(segment).get("id")

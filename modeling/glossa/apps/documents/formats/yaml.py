@@ -2,19 +2,21 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import yaml
 
 from ....base.errors import GlossaError
 from ....translate.texts.tags import Part, Piece
-from ..places import Document, Edit, Place, Written, spelled
+from ..places import Document, Edit, Place, Written, as_string, spelled
 from .format import Format, LanguagePair
 from .keys import Keys, joined
 from .language import missing_forms, missing_keys
-from .plain import fill
-from .strings import copied, is_text, marked_parts, string_places
+from .plain import filling
+from .strings import is_text, marked_parts, string_places
 from .tokens import cut, trimmed
 
 _DOUBLE_ESCAPE = re.compile(
@@ -118,8 +120,8 @@ def _places(text: str, start: int, end: int, style: str | None, flow: bool) -> I
     elif not style:
         parts = cut(text, start, end, _FOLD, _folded, collapse=False)
         for place in string_places(parts, text, str):
-            place.lay = _plain_layer(place, text, (start, end), flow)
-            yield place
+            layout = partial(_write_plain, text, (start, end), flow)
+            yield replace(place, writing=replace(place.writing, layout=layout))
     else:
         yield from _block_places(text, start, end, style)
 
@@ -140,18 +142,13 @@ def _escape_double(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)[1:-1]
 
 
-def _plain_layer(place: Place, text: str, span: tuple[int, int], flow: bool) -> Callable[[list[Piece]], list[Written]]:
-    """A value without quotes gets some if its translation would be something else without."""
-
-    def lay(pieces: list[Piece]) -> list[Written]:
-        written = place.plainly(pieces)
-        whole = (place.start, place.end) == span
-        new = copied(written, text)
-        if not whole or _is_plain(new, flow):
-            return written
-        return ["'" + new.replace("'", "''") + "'"]
-
-    return lay
+def _write_plain(text: str, span: tuple[int, int], flow: bool, place: Place, pieces: list[Piece]) -> list[Written]:
+    """A value without quotes; it gets quotes if its translation would be another value without them."""
+    written = place.escaped(pieces)
+    new = as_string(written, text)
+    if (place.start, place.end) != span or _is_plain(new, flow):
+        return written
+    return ["'" + new.replace("'", "''") + "'"]
 
 
 def _is_plain(text: str, flow: bool) -> bool:
@@ -187,10 +184,4 @@ def _block_places(text: str, start: int, end: int, style: str) -> Iterator[Place
                 parts.append(Part("text", group[number - 1][1], first, " "))
             parts += cut(text, first, last, None, str, collapse=False)
         if is_text("".join(part.text for part in parts)) and (kept := trimmed(marked_parts(parts))):
-            place = Place(kept, spelled(kept, text, str))
-            place.lay = _filler(place, text)
-            yield place
-
-
-def _filler(place: Place, text: str) -> Callable[[list[Piece]], list[Written]]:
-    return lambda pieces: fill(place, pieces, text)
+            yield Place(kept, filling(text, spelled(kept, text, str)))
