@@ -7,6 +7,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from ..model.spans_glossa import LENGTH
+
 # Elements whose content is code, not text (TMX 1.4b; XLIFF 1.2 and 2.0, inline elements), and of these the ones that
 # open or close something, which is markup in any case.
 CODES = ("bpt", "ept", "it", "ph", "ut", "x", "bx", "ex", "sc", "ec")
@@ -19,13 +21,19 @@ _BREAK = re.compile(
     r"\s*(</?(br|p|div|li|ul|ol|tr|td|th|table|hr|h\d)\b[^<>]*>|(\\[nrt])+|\\(line|par|tab|page)\b|[\n\r\t\u2028\u2029]+)\s*",
     re.I,
 )
+# What follows the % of a directive of printf, as GNU gettext and Apple's strings have it. It is for content that is
+# code, or a string of a program; in any text, `find_spans` takes fewer for directives: `50% of it` has none.
+DIRECTIVE = (
+    r"(?P<number>\d+\$)?"
+    rf"(?P<rest>\#@\w+@|[-+ \#0'I]*(?:\*|\d+)?(?:\.(?:\*|\d+)?)?{LENGTH}(?:<PRI\w+>|[a-zA-Z@]))"
+)
 _PLACEHOLDER = re.compile(
-    r"""\s*(?:
+    rf"""\s*(?:
       %[A-Za-z_][\w.-]+%(?!\w)  # %name%
-    | %(?:\d+\$)?[-+\x20#0']*(?:\*|\d+)?(?:\.(?:\*|\d+))?(?:hh|h|ll|l|L|q|j|z|t)?[A-Za-z@%]  # printf: %d %1$s %.2f
+    | %(?:{DIRECTIVE}|%)  # printf: %d %1$s %.2f
     | %\([^()]*\)[-+\x20#0]*\d*(?:\.\d+)?[A-Za-z]  # Python: %(name)s
     | %L?\d+  # Qt: %1
-    | [$\#]?\{[^\\<>]*\} | \[\[?[\w.$:-]+\]\]?  # {0} {name} {{ name }} ${name} #{name} [name]
+    | [$\#]?\{{[^\\<>]*\}} | \[\[?[\w.$:-]+\]\]?  # {{0}} {{name}} ${{name}} #{{name}} [name]
     | \$[\w.]+\$? | [@!:][A-Za-z_]\w* | __\w+__  # $name @count :name __name__
     | <%.*?%> | <\?.*?\?>
     )\s*""",

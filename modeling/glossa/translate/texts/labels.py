@@ -36,8 +36,14 @@ SPACED = {"fr": {COLON: "\u00a0", QUESTION: "\u202f", EXCLAMATION: "\u202f"}}
 OPENING = {"es": {QUESTION: "¿", EXCLAMATION: "¡"}}
 INSIDE = ("hy",)  # languages that write the marks of questions and exclamations inside of words
 NOUNS = ("de", "lb")  # languages that write nouns with a capital
-# The mark before the letter of a key, as toolkits write it: `&File`, `E&xit`, `_Open`; not `R&D`, `&amp;`, `my_name`.
-_KEY = re.compile(r"(?:(?<![\w&])[&_]|(?<=[^\W\d_])&(?=[a-z]))(?=[^\W\d_])(?!\w+;)")
+# Marks of accelerators: they stand before the letter that is pressed with Alt to choose a menu, as in `&File`, `E&xit`
+# and `_Open`, but not in `R&D`, `&amp;` and `my_name`. Texts of formats whose programs have such marks more likely have
+# one than texts of any program, so `ACCELERATORS` finds more of them than `_ACCELERATOR`: `_` inside words too.
+ACCELERATORS = {
+    "&": re.compile(r"(?:(?<!\b[A-Z])(?<!\bAT)&(?=[^\W_])|(?<=[^\W\d_])&(?=[a-z]))(?!#?\w+;)"),  # Windows and Qt
+    "_": re.compile(r"_(?=[^\W_])"),  # GTK
+}
+_ACCELERATOR = re.compile(r"(?:(?<![\w&])[&_]|(?<=[^\W\d_])&(?=[a-z]))(?=[^\W\d_])(?!\w+;)")
 
 
 class End(NamedTuple):
@@ -113,7 +119,7 @@ class Label(NamedTuple):
 
 def _key_of(segment: Segment) -> int | None:
     """The character of the only mark of a key; None without one."""
-    found = [mark.start() for mark in _KEY.finditer(segment.text)]
+    found = [mark.start() for mark in _ACCELERATOR.finditer(segment.text)]
     if len(found) != 1 or segment.text.count(segment.text[found[0]]) > 1:
         return None
     return None if any(start <= found[0] < end for start, end in segment.spans) else found[0]
@@ -165,12 +171,23 @@ def with_key(target: str, mark: str, letter: str, spans: Sequence[str]) -> str:
     hidden = target
     for span in sorted(spans, key=len, reverse=True):
         hidden = hidden.replace(span, "\0" * len(span))
-    patterns = (rf"(?<!\w){re.escape(letter)}", re.escape(letter), r"[^\W\d_]")
-    found = next(filter(None, (re.search(pattern, hidden, re.I) for pattern in patterns)), None)
-    if found is not None and not NO_SPACES.match(found[0]) and not "\uac00" <= found[0] <= "\ud7a3":
-        return target[: found.start()] + mark + target[found.start() :]
+    _, place = find_letter([hidden], letter, r"[^\W\d_]") or (0, None)
+    if place is not None and not NO_SPACES.match(target[place]) and not "\uac00" <= target[place] <= "\ud7a3":
+        return target[:place] + mark + target[place:]
     end = End.of(target).start
     return f"{target[:end]}({mark}{letter.upper()}){target[end:]}"
+
+
+def find_letter(texts: Sequence[str], letter: str, other: str) -> tuple[int, int] | None:
+    """The text and the character before which the mark of an accelerator goes.
+
+    That is the letter at the start of a word, or in a word, or else the first match of the pattern `other`.
+    """
+    for pattern in (rf"(?<!\w){letter}", letter, other):
+        for number, text in enumerate(texts):
+            if found := re.search(pattern, text, re.I):
+                return number, found.start()
+    return None
 
 
 def lower_start(source: str, spans: Sequence[Span], target: str, places: Sequence[Span], language: str | None) -> str:

@@ -10,20 +10,17 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
+from ....model.spans_glossa import LENGTH
+from ....readers.segments import DIRECTIVE
 from ....translate.texts.tags import Part, Piece
 from ..places import Place, Written
 
 WRONG = "wrong in format directives"
-# What follows the % of a directive, as GNU gettext and Apple's strings have it.
-_REST = (
-    r"(?P<number>\d+\$)?"
-    r"(?P<rest>#@\w+@|[-+ #0'I]*(?:\*|\d+)?(?:\.(?:\*|\d+)?)?(?:hh|h|ll|l|L|q|j|z|t)?(?:<PRI\w+>|[a-zA-Z@]))"
-)
-_DIRECTIVE = re.compile(rf"%%|%{_REST}")  # %% takes no argument
+_DIRECTIVE = re.compile(rf"%%|%{DIRECTIVE}")  # %% takes no argument
 # The same where `printf` may not read the text: `50% of it` has no directive.
-_LIKELY = re.compile(rf"%%|%(?!(?<=\d%)[ ]|(?<=\d\s%)[ ]){_REST}")
+_LIKELY = re.compile(rf"%%|%(?!(?<=\d%)[ ]|(?<=\d\s%)[ ]){DIRECTIVE}")
 # A directive right before a letter, such as `%sName`; it is one only in texts that `printf` reads.
-GLUED = r"(?<![\d%])%(?:\d+\$)?[-+#0]*\d*(?:\.\d+)?(?:hh|h|ll|l|L|q|j|z|t)?[sdiu@](?=[^\W\d_])"
+GLUED = rf"(?<![\d%])%(?:\d+\$)?[-+#0]*\d*(?:\.\d+)?{LENGTH}[sdiu@](?=[^\W\d_])"
 
 
 class Printf(NamedTuple):

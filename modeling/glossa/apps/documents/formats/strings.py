@@ -7,6 +7,7 @@ from functools import partial
 
 from ....model.facts_glossa import TextFacts
 from ....model.spans_glossa import find_spans
+from ....translate.texts.labels import ACCELERATORS, find_letter
 from ....translate.texts.tags import Part, Piece
 from ..places import Place, Usage, Writing, has_words, spelled
 from .html import RULES
@@ -31,12 +32,8 @@ _COMMAND = re.compile(r"(?<!\w)--?[A-Za-z]|[`=\\]|\|\|")
 _PAIRS = {")": "(", "]": "[", "}": "{", ">": "<"}
 # Names that programs use: with a mark, a digit or a capital inside, and no space.
 _NAME = re.compile(r"\S*(?:\w[_#/\\]\w|[a-z][A-Z]|\d|^[#@$._/-]|\w[.:]\w)\S*|[A-Z_]+_[A-Z_]+")
-# The mark before the letter that is pressed with Alt to choose a menu: & of Windows and Qt, _ of GTK.
+# Low lines that are no marks of accelerators.
 _NAMED = re.compile(r"[^\W_]_[^\W_].*[^.]\.\s*\Z|[A-Z\d]_[A-Z\d]", re.S)  # in a sentence; JAVA_HOME, x86_64
-_ACCELERATORS = {  # not R&D and AT&T
-    "&": re.compile(r"(?:(?<!\b[A-Z])(?<!\bAT)&(?=[^\W_])|(?<=[^\W\d_])&(?=[a-z]))(?!#?\w+;)"),
-    "_": re.compile(r"_(?=[^\W_])"),
-}
 
 
 def marked_parts(parts: Sequence[Part], kept: str = "") -> list[Part]:
@@ -163,7 +160,7 @@ def _without_brackets(parts: Sequence[Part]) -> list[Part]:
 def _without_accelerator(place: Place, mark: str) -> Place:
     """A place without its only mark of an accelerator, which is written into the translation."""
     shown = "".join(part.text if part.kind == "text" else "\ufffc" for part in place.parts)
-    found = list(_ACCELERATORS[mark].finditer(shown))
+    found = list(ACCELERATORS[mark].finditer(shown))
     if len(found) != 1 or shown.count(mark) != 1:
         return place
     cutter, at = Cutter(place.parts), found[0].start()
@@ -189,12 +186,10 @@ def _with_accelerator(mark: str, letter: str, pieces: list[Piece]) -> list[Piece
 
     A translation that has the mark already, such as one of a memory, stays as it is.
     """
-    if any(isinstance(piece, str) and _ACCELERATORS[mark].search(piece) for piece in pieces):
+    texts = [piece if isinstance(piece, str) else "" for piece in pieces]
+    found = find_letter(texts, letter, r"[^\W_]")
+    if found is None or any(map(ACCELERATORS[mark].search, texts)):
         return pieces
-    for pattern in (rf"\b{letter}", letter, r"[^\W_]"):
-        for number, piece in enumerate(pieces):
-            found = re.search(pattern, piece, re.I) if isinstance(piece, str) else None
-            if found:
-                marked = f"{piece[: found.start()]}{mark}{piece[found.start() :]}"
-                return [*pieces[:number], marked, *pieces[number + 1 :]]
-    return pieces
+    number, place = found
+    marked = f"{texts[number][:place]}{mark}{texts[number][place:]}"
+    return [*pieces[:number], marked, *pieces[number + 1 :]]
