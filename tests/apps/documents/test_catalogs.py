@@ -118,4 +118,4 @@ def test_plural_forms_that_are_made_are_reported(tmp_path, capsys):
     (tmp_path / "a.po").write_text(f'{header}msgid "%d cat"\nmsgid_plural "%d cats"\nmsgstr[0] ""\nmsgstr[1] ""\n')
     DocumentJob(tmp_path / "a.po", tmp_path / "b.po", languages=KNOWN).run(Given(str.upper))
     assert 'msgstr[0] "%d CAT"\nmsgstr[1] "%d CATS"\nmsgstr[2] "%d CATS"\n' in (tmp_path / "b.po").read_text()
-    assert "1 plural forms that the language has and the file has not" in capsys.readouterr().err
+    assert "1 plural forms that the language needs were missing" in capsys.readouterr().err

@@ -194,10 +194,10 @@ class TestFiles:
         assert read_glossary(tmp_path / "a.tsv", PAIR, ["Hemd"]).targets == {"shirt": ["T-Shirt"]}
 
     def test_files_that_are_not_there_or_need_languages(self, tmp_path):
-        with pytest.raises(GlossaError, match=r"none\.tsv is not there\. Give a file of terms"):
+        with pytest.raises(GlossaError, match=r"none\.tsv does not exist\. Give a file of terms"):
             read_glossary(tmp_path / "none.tsv", PAIR)
         (tmp_path / "a.tbx").write_text(TBX)
-        with pytest.raises(GlossaError, match="the languages of the model are not known"):
+        with pytest.raises(GlossaError, match="the languages of the model are unknown"):
             read_glossary(tmp_path / "a.tbx", UNKNOWN)
 
     def test_without_the_library(self, monkeypatch):

@@ -1,4 +1,4 @@
-"""Places of a document where text stands, and the document with other text there; the rest stays as it is."""
+"""The places of texts in a document, and edits that write translations there. The rest of the document stays."""
 
 import re
 from bisect import bisect_left
@@ -12,12 +12,12 @@ from ...model.facts_glossa import TextFacts
 from ...translate.engines.engine import UsedMatch
 from ...translate.texts.tags import Part, Piece, Tagged, take_tags
 
-CDATA = "<![CDATA["  # begins a section that is no markup, and names the parts of one
-Written = str | tuple[int, int]  # what is written: a string, or the characters from one to another of the document
+CDATA = "<![CDATA["  # begins a section of XML without markup; the name of its parts
+Written = str | tuple[int, int]  # a string, or the start and end of characters that are copied from the document
 
 
 class Edit(NamedTuple):
-    """The characters from `start` to `end` are replaced; if `copied`, only where another edit copies them."""
+    """Replaces the characters from `start` to `end`; if `copied`, only where another edit copies them."""
 
     start: int
     end: int
@@ -141,11 +141,11 @@ class Document:
     """A document's text and the places that are translated.
 
     Attributes:
-        text: All of it.
-        places: In the order of their first character; a place may be inside a part of another one.
-        edits: What changes in any translation, such as the state of a unit.
-        notes: What people should know about the file, a line each.
-        language: The code of the target language; "" if it is not known.
+        text: The text of the document.
+        places: The places, ordered by their first character. A place may be inside a part of another place.
+        edits: Edits that do not depend on translations, such as the state of a unit.
+        notes: Notes for people about the file, one line each.
+        language: The code of the target language, or "".
     """
 
     text: str
@@ -162,12 +162,12 @@ class Document:
 
 
 def has_words(parts: Iterable[Part]) -> bool:
-    """Whether the texts among the parts have a letter."""
+    """Whether the texts among the parts have letters."""
     return TextFacts("".join(part.text for part in parts if part.kind == "text")).has_letters
 
 
 def compose(text: str, edits: Iterable[Edit]) -> str:
-    """The document `text` after `edits`; what an edit copies from the document is edited too."""
+    """The document `text` after `edits`. Text that an edit copies from the document is edited too."""
     ordered = sorted(edits, key=lambda edit: (edit.start, -edit.end))
     starts = [edit.start for edit in ordered]
 
@@ -178,7 +178,7 @@ def compose(text: str, edits: Iterable[Edit]) -> str:
             if edit.start >= end and not (edit.start == edit.end == end == len(text)):
                 break
             if edit.start < position or edit.end > end or (edit.copied and not copied):
-                continue  # inside the edit before, or around this part
+                continue  # inside the previous edit, or around this part
             done.append(text[position : edit.start])
             for piece in edit.written:
                 if isinstance(piece, str):
@@ -193,7 +193,7 @@ def compose(text: str, edits: Iterable[Edit]) -> str:
 
 
 def spelled(place_parts: Sequence[Part], source: str, escape: Callable[[str], str]) -> Callable[[str], str]:
-    """`escape`, but characters that the parts of a place spell in their own way only are spelled like there."""
+    """`escape`, but characters that the parts of a place always escape in another way are escaped like there."""
     own: dict[str, str] = {}
     plain: set[str] = set()
     for part in place_parts:

@@ -1,7 +1,6 @@
-"""Tags around words come back on a translated sentence by word alignment.
+"""Place the tags of a source in its translation by word alignment.
 
-Every tag comes back exactly once, and tags stay nested as they were. Elements may change places with the words that
-they enclose.
+Every tag is placed exactly once, and the nesting of tags stays. Elements move with the words that they enclose.
 """
 
 from bisect import bisect_left, bisect_right
@@ -16,16 +15,16 @@ from .alignment import Words
 from .links import SIDES, Links, best_range, snapped
 from .tags import Element, Piece, Point, Tagged
 
-ALONE = 1000.0  # what a word that stands for itself weighs for the element in which it was
+ALONE = 1000.0  # weight of a part "alone" for its element
 
 
 class Cut(NamedTuple):
-    """The white space between two sentences, on both sides.
+    """The white space between two sentences.
 
     Attributes:
-        source: Its first character in the source, and the one after its last.
-        target: The same in the translation.
-        word: The target word that follows it.
+        source: Its characters in the source.
+        target: Its characters in the translation.
+        word: The index of the target word after it.
     """
 
     source: Span
@@ -53,16 +52,16 @@ def put_tags(
 ) -> list[Piece]:
     """The pieces of a translation with the tags of its source.
 
-    A tag stays in its sentence, so the time grows like the number of sentences.
+    A tag stays in its sentence, so that the time is linear in the number of sentences.
 
     Args:
         tagged: The source.
-        source_words: Its words.
+        source_words: The words of the source.
         target: The translation.
-        target_words: Its words.
-        links: The links of their words.
-        spans: The characters of `target` where each of `tagged.alone` stands.
-        cuts: What is between the sentences, in order.
+        target_words: The words of the translation.
+        links: The links between words.
+        spans: The spans of `tagged.alone` in the translation.
+        cuts: The white space between sentences, in order.
     """
     writer = _Writer(tagged, source_words, target, target_words, links, spans, cuts)
     writer.write(tagged.root, Window(0, len(target_words), 0, len(target)))
@@ -76,7 +75,7 @@ class _Writer:
         self.tagged, self.source_words = tagged, source_words
         self.target, self.target_words, self.links, self.cuts = target, target_words, links, cuts
         numbers = {tuple(word): number for number, word in enumerate(target_words)}
-        # What stands for itself: where in the translation, the number of the target word, where in the source.
+        # Parts "alone": position in the translation, index of the target word, position in the source.
         self.alone = sorted(
             (place, numbers[tuple(place)], span, part) for place, (span, part) in zip(spans, tagged.alone, strict=True)
         )
@@ -94,7 +93,7 @@ class _Writer:
             self._write_children(element, window)
 
     def _cuts_inside(self, element: Element) -> list[Cut]:
-        """The cuts inside an element that none of its children is around."""
+        """The cuts inside an element, but not inside its children."""
         found = []
         inner = [child for child in element.children if isinstance(child, Element)]
         number = 0
@@ -108,7 +107,7 @@ class _Writer:
         return found
 
     def _write_sentences(self, element: Element, cuts: list[Cut], window: Window) -> None:
-        """Write each sentence, or several that a child is around, for itself; breaks between them stay there."""
+        """Write the sentences of an element one by one; sentences inside the same child are written together."""
         inner: list[list[Element | Point]] = [[] for _ in range(len(cuts) + 1)]
         between: list[list[Point]] = [[] for _ in cuts]
         number = 0
@@ -140,7 +139,7 @@ class _Writer:
         elements = [child for child in element.children if isinstance(child, Element)]
         points = [child for child in element.children if isinstance(child, Point)]
         ranges = self._ranges(element, elements, window.low, window.high)
-        # What comes at each gap between words: elements that begin there, and points in the order of the source.
+        # The elements and points at each gap between words, in the order of the source.
         order = {id(child): number for number, child in enumerate(element.children)}
         events: list[tuple[int, int, int, Element | Point]] = []
         for each, (first, last) in zip(elements, ranges, strict=True):
@@ -153,13 +152,13 @@ class _Writer:
             if isinstance(child, Element) and bounds[id(child)][1] > gap:
                 position = self._write_element(child, bounds[id(child)], position, window.end)
             elif isinstance(child, Element):
-                self.pieces += _all_parts(child)  # no word is left for it
+                self.pieces += _all_parts(child)  # no word is left for the element
             else:
                 position = self._write_point(child, gap, position, window)
         self._write_text(position, window.end)
 
     def _write_sections(self, element: Element, breaks: list[Point], window: Window) -> None:
-        """Write the text between breaks, each of which keeps its place in their order."""
+        """Write the text between breaks, which stay in order."""
         bounds = [element.start, *(point.at for point in breaks), element.end]
         gaps = self._sections(bounds, window.low, window.high)
         children = list(element.children)
@@ -175,7 +174,7 @@ class _Writer:
                 self.pieces += point.parts
 
     def _sections(self, bounds: list[int], low: int, high: int) -> list[int]:
-        """The gaps between target words that divide them like `bounds` divide the source, none empty if possible."""
+        """The gaps that divide target words as `bounds` divide the source, without empty sections if possible."""
         sections = len(bounds) - 1
         total, words = bounds[-1] - bounds[0], high - low
         least = 1 if words >= sections else 0
@@ -199,7 +198,7 @@ class _Writer:
         return [low + gap for gap in reversed(found)]
 
     def _cost(self, gap: int) -> float:
-        """How unwelcome a break is at a gap: inside a word, or after no mark."""
+        """The cost of a break at a gap: inside a word, or without a mark before it."""
         if not 0 < gap < len(self.target_words):
             return 0.0
         before, after = self.target_words[gap - 1], self.target_words[gap]
@@ -254,7 +253,7 @@ class _Writer:
         self.pieces.append(self.target[position:end])
 
     def joined(self) -> list[Piece]:
-        """The pieces with texts joined."""
+        """The pieces, with neighboring texts joined."""
         done: list[Piece] = []
         for piece in self.pieces:
             if isinstance(piece, str) and done and isinstance(done[-1], str):
@@ -264,12 +263,12 @@ class _Writer:
         return done
 
     def _rows(self, start: int, end: int) -> range:
-        """The source words that have characters between `start` and `end`."""
+        """The source words with characters between `start` and `end`."""
         first = bisect_right(self.source_words, start, key=lambda word: word[1])
         return range(first, max(first, bisect_left(self.source_words, end, key=lambda word: word[0])))
 
     def _ranges(self, parent: Element, elements: list[Element], low: int, high: int) -> list[tuple[int, int]]:
-        """The target words of each element, from `low` to `high`; no word is in two."""
+        """The range of target words of each element, from `low` to `high`. Ranges do not overlap."""
         outer = self._rows(parent.start, parent.end)
         everywhere = self.links.sums(outer, low, high)
         chosen: list[tuple[int, int]] = [(-1, -1)] * len(elements)
@@ -295,7 +294,7 @@ class _Writer:
         return [(snapped(first, chosen),) * 2 if first == last else (first, last) for first, last in chosen]
 
     def _worded(self, found: tuple[int, int], element: Element, alone: list[int]) -> tuple[int, int]:
-        """A range without punctuation at its ends that the element does not have there; empty if no word is left."""
+        """A range without punctuation at its ends, unless the element has it there; empty without words."""
         first, last = found
         source = self.tagged.text[element.start : element.end].strip()
         if not any(map(str.isalnum, source)):
@@ -306,7 +305,7 @@ class _Writer:
         return words[0] if source[0].isalnum() else first, words[-1] + 1 if source[-1].isalnum() else last
 
     def _words_alone(self, elements: list[Element], low: int, high: int) -> dict[int | None, list[int]]:
-        """The target words that stand for themselves, by the number of the element that has them; None: of none."""
+        """The target words that are parts "alone", by the index of their element, or None."""
         found: dict[int | None, list[int]] = {}
         first, last = (bisect_left(self.alone, word, key=lambda each: each[1]) for word in (low, high))
         for _, word, (start, end), _ in self.alone[first:last]:
@@ -316,7 +315,7 @@ class _Writer:
         return found
 
     def _expected(self, rows: range, outer: range, low: int, high: int) -> int:
-        """The target word before which a source word without links is expected."""
+        """The target word before which source words without links are expected."""
         before = range(outer.start, rows.start) if rows else ()
         after = range(rows.stop, outer.stop) if rows else ()
         for row in reversed(before):
@@ -330,12 +329,12 @@ class _Writer:
         return low + round((high - low) * len(before) / max(len(outer), 1))
 
     def _linked(self, row: int, low: int, high: int, least: float = 0.0) -> numpy.ndarray:
-        """The target words after `low`, from 0, to which a source word has a link of more than 0 and `least`."""
+        """The target words, counted from `low`, whose link to a source word has at least the weight `least`."""
         weights = self.links.sums(range(row, row + 1), low, high)
         return numpy.flatnonzero((weights > 0) & (weights >= least))
 
     def _nearest_free(self, expected: int, free: numpy.ndarray, low: int) -> tuple[int, int]:
-        """The free word nearest to the expected one; an empty range if there is none."""
+        """The free word nearest to the expected word; an empty range if no word is free."""
         words = [low + int(word) for word in numpy.flatnonzero(free) if self._has_letters(low + int(word))]
         if not words:
             return expected, expected
@@ -346,7 +345,7 @@ class _Writer:
         return any(map(str.isalnum, self.target[slice(*self.target_words[word])]))
 
     def _gap(self, parent: Element, point: Point, window: Window, ranges: list[tuple[int, int]]) -> int:
-        """The number of the target word before which a point comes."""
+        """The index of the target word before which a point is placed."""
         rows = self._rows(parent.start, parent.end)
         before = bisect_right(self.source_words, point.at, rows.start, rows.stop, key=lambda word: word[1])
         after = bisect_left(self.source_words, point.at, rows.start, rows.stop, key=lambda word: word[0])
@@ -380,16 +379,16 @@ def _is_break(child: Element | Point) -> bool:
 
 
 def _is_after(child: Element | Point, cut: Cut) -> bool:
-    """Whether a child belongs to the sentence after a cut, or to a later one."""
+    """Whether a child is after a cut."""
     if isinstance(child, Element):
         return child.start >= cut.source.start
     if child.at != cut.source.end or _is_break(child):
         return child.at > cut.source.end
-    return child.spaces == (True, False)  # what stands next to a word stays there
+    return child.spaces == (True, False)  # a point next to a word stays there
 
 
 def _all_parts(element: Element) -> list[Piece]:
-    """The tags of an element without words."""
+    """The parts of an element without words."""
     assert element.open and element.close
     inner: list[Piece] = []
     for child in element.children:

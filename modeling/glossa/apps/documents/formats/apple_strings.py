@@ -21,7 +21,7 @@ _NAMED = {"n": "\n", "t": "\t", "r": "\r"}
 
 
 def read(text: str, name: str, languages: LanguagePair) -> Document:
-    """The values of a file. Raises `GlossaError` with the line if it is no such file."""
+    """The values. Raises `GlossaError`, with the line, if the file is not in this format."""
     document = Document(text, [])
     position = int(text.startswith("\ufeff"))
     while found := _ENTRY.match(text, position):
@@ -32,7 +32,7 @@ def read(text: str, name: str, languages: LanguagePair) -> Document:
     rest = _REST.match(text, position)
     if rest.end() < len(text):
         line = line_numbers(text)(rest.end())
-        raise GlossaError(f'{name}, line {line}: not an entry such as "key" = "value"; of a .strings file. Repair it.')
+        raise GlossaError(f'{name}, line {line}: not an entry such as "key" = "value"; of .strings files. Repair it.')
     return document
 
 

@@ -1,4 +1,4 @@
-"""Fluent: the patterns of messages, terms and their attributes, and of the variants of selections."""
+"""Fluent: patterns of messages, terms and attributes, and the variants of their selections."""
 
 import re
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ FORMATS = (Format("fluent", (".ftl",), read),)
 
 
 def _places(text: str, pattern: Any, ast: Any) -> Iterator[Place]:
-    """The places of a pattern: its text, with what stands in braces as words of their own, and of its variants."""
+    """The place of a pattern, in which expressions in braces are parts "alone", and the places of its variants."""
     parts: list[Part] = []
     for element in pattern.elements:
         start, end = element.span.start, element.span.end
@@ -50,7 +50,7 @@ def _places(text: str, pattern: Any, ast: Any) -> Iterator[Place]:
 
 
 def _lines(text: str, start: int, end: int) -> list[Part]:
-    """The lines of a text, whose indentation is no part of it."""
+    """The lines of a text without their indentation."""
     ends = (Part("text", *found.span(), "\n") for found in re.compile(r"\n\s*").finditer(text, start, end))
     return with_text(ends, text, start, end)
 

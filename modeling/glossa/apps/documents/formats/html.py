@@ -75,7 +75,7 @@ RULES = Rules(
             "rt",
             "rp",
             "rtc",
-        ]  # the last ones are readings of the words before them
+        ]  # the last three have readings of the words before them
     ),
     skipped=frozenset(["pre", "textarea"]),
     attributes={
@@ -135,7 +135,7 @@ FORMATS = (
 
 
 def read_tokens(text: str, name: str, tokens: Sequence[Token], languages: LanguagePair) -> Document:
-    """The texts of a page with these tags, whose language becomes the target."""
+    """The texts of a page, given its tokens. The language that it declares becomes the target language."""
     document = Document(text, find_places(text, tokens, RULES))
     for token in tokens:
         if token.kind == "open" and "lang" in text[token.start : token.end]:

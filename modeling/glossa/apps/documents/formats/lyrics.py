@@ -1,4 +1,4 @@
-"""Lyrics with times (.lrc): what is sung; no times and facts."""
+"""Lyrics with times (.lrc): the text of each line, without times and metadata."""
 
 import re
 

@@ -18,11 +18,11 @@ from .plain import fill, line_end
 from .tagged import find_places, places_of
 from .tokens import Token, trimmed, with_text
 
-MOST_MARKS = 20_000  # of one paragraph: the time of the library grows like their square
-DEEPEST = 50  # inline nodes inside each other; deeper ones are text
+MOST_MARKS = 20_000  # of a paragraph: the time of the parser grows with their square
+DEEPEST = 50  # levels of inline nodes; deeper nodes are text
 EMPHASIS = ("emphasis", "strong_emphasis", "strikethrough")
 LINKS = ("inline_link", "full_reference_link", "collapsed_reference_link", "shortcut_link")
-ATTRIBUTED = (*LINKS, "image", "code_span", *EMPHASIS)  # after which attributes may follow
+ATTRIBUTED = (*LINKS, "image", "code_span", *EMPHASIS)  # may be followed by attributes
 _ATTRIBUTES = re.compile(r"\{(?:[:.#][^{}\n]*|[\w-]+=[^{}\n]*)\}")
 _READ = ("inline", "pipe_table_cell", "html_block", "link_title", "link_label")
 _SPECIAL = re.compile(r"[\\`*_\[\]<|]")
@@ -32,7 +32,7 @@ _HTML_NAME = re.compile(r"</?([A-Za-z][\w-]*)")
 
 
 def read(text: str, name: str, languages: LanguagePair) -> Document:
-    """The texts of a page in Markdown: paragraphs, headings, cells and items; no code, keys or front matter.
+    """The texts of a page: paragraphs, headings, cells and items, without code, keyboard input and front matter.
 
     Raises `GlossaError` for a paragraph with more than `MOST_MARKS` marks.
     """
@@ -99,12 +99,12 @@ class _Reader:
                     self.places.append(place)
 
     def _parse_inline(self, node: Any) -> Any:
-        """The inline tree of a block, without the marks that continue the block on its other lines."""
+        """The inline tree of a block, without the marks at the start of its other lines."""
         start, end = self._span(node)
         marks = len(_SPECIAL.findall(self.text, start, end))
         if marks > MOST_MARKS:
             line = self.text.count("\n", 0, start) + 1
-            what = f"a paragraph with {marks:,} marks such as * and [; at most {MOST_MARKS:,} are read"
+            what = f"a paragraph has {marks:,} marks such as * and [; at most {MOST_MARKS:,} are allowed"
             raise GlossaError(f"{self.name}, line {line}: {what}. Divide it.")
         ranges, start, point = [], node.start_byte, node.start_point
         for child in node.children:
@@ -117,7 +117,7 @@ class _Reader:
         return self.inlines.parse(self.content).root_node
 
     def _parts(self, node: Any, start: int, end: int, run: list[Part], references: dict[Part, list[Written]]) -> None:
-        """The parts of what is between two characters of an inline node."""
+        """Add the parts between two characters of an inline node."""
         position = start
         self.depth += 1
         for child in node.children if self.depth <= DEEPEST else ():
@@ -133,7 +133,7 @@ class _Reader:
         self.depth -= 1
 
     def _text(self, start: int, end: int, run: list[Part]) -> None:
-        """Text with line ends, and the marks that continue the block after them, as spaces."""
+        """Add text, in which line ends and the marks that continue a block after them are spaces."""
         breaks: list[Part] = []
         for found in _SOFT_BREAK.finditer(self.text, start, end):
             first, following = found.start(), self.text.find("\n", found.start()) + 1
@@ -172,7 +172,7 @@ class _Reader:
         run.append(Part("open", start, first, "", name))
         self._parts(words, first, last, run, references)
         run.append(close)
-        if node.type in ("shortcut_link", "collapsed_reference_link"):  # the definition has the words of the source
+        if node.type in ("shortcut_link", "collapsed_reference_link"):  # its definition has the words of the source
             references[close] = ["][", (first, last), "]"]
         for child in node.children:
             if child.type == "link_title":
@@ -225,7 +225,7 @@ class _Reader:
             self.places.append(Place(parts, Writing(lambda new: new.replace(quote, f"\\{quote}"))))
 
     def _finish(self, place: Place, references: dict[Part, list[Written]], special: str) -> None:
-        """How the translation of a place is written."""
+        """Set how the translation of a place is written."""
         escape = spelled(place.parts, self.text, _escape(place, special))
         place.writing = Writing(escape, layout=partial(self._write, references))
 
@@ -258,7 +258,7 @@ _HANDLERS: dict[str, Callable] = {
 
 
 def _escape_title(mark: str) -> Callable[[str], str]:
-    """How the title of a hidden line is written: without the mark that ends it."""
+    """A function that escapes the title of a hidden line: the mark that would end it is replaced."""
     return lambda text: text.replace(mark, "’" if mark == '"' else f"\\{mark}") if mark else text
 
 
@@ -282,7 +282,7 @@ def _at_hard_breaks(run: list[Part]) -> Iterator[list[Part]]:
 
 
 def _escape(place: Place, special: str) -> Callable[[str], str]:
-    """Escapes characters that would be marks of Markdown, except those that the source has as they are."""
+    """A function that escapes marks of Markdown, except characters that the source has unescaped."""
     plain = {
         c for part in place.parts if part.kind == "text" and len(part.text) == part.end - part.start for c in part.text
     }

@@ -1,4 +1,4 @@
-"""Notebooks of Jupyter: the Markdown cells; no code, outputs or metadata."""
+"""Jupyter notebooks: the Markdown cells, without code, outputs and metadata."""
 
 import json
 from pathlib import Path
@@ -22,11 +22,11 @@ FORMATS = (Format("ipynb", (".ipynb",), open=open_notebook),)
 
 
 def _read_cells(text: str, name: str, languages: LanguagePair) -> tuple[list[Document], list[Node]]:
-    """The text of each Markdown cell, and where it is."""
+    """The text of each Markdown cell, and its value in the file."""
     root = read_nodes(text, name)
     cells = root.items.get("cells")
     if cells is None or cells.kind != "array":
-        raise GlossaError(f"{name}: not a notebook of version 4: it has no cells. Open it in Jupyter, and save it.")
+        raise GlossaError(f"{name}: not a notebook of version 4: it has no cells. Open it in Jupyter and save it.")
     documents, places = [], []
     for number, cell in enumerate(cells.items.values(), 1):
         kind, source = cell.items.get("cell_type"), cell.items.get("source")
@@ -40,7 +40,7 @@ def _read_cells(text: str, name: str, languages: LanguagePair) -> tuple[list[Doc
 
 
 def _written(text: str, old: list[Document], places: list[Node], new: list[str]) -> str:
-    """The notebook with other texts in its Markdown cells; a cell without changes stays as it is written."""
+    """The notebook with new texts in its Markdown cells. Unchanged cells keep their spelling."""
     escape = escape_for(text)
     edits = []
     for document, place, content in zip(old, places, new, strict=True):

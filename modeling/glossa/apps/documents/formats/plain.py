@@ -1,4 +1,4 @@
-"""Plain text in paragraphs, whose lines belong together."""
+"""Plain text in paragraphs."""
 
 import re
 from collections.abc import Callable
@@ -15,7 +15,7 @@ _PARAGRAPH = re.compile(r"[^\s](?:.*\S)?(?:[ \t]*\r?\n(?=[ \t]*\S).*\S)*")
 
 
 def read(text: str, name: str, languages: LanguagePair) -> Document:
-    """The paragraphs of a text, which blank lines divide."""
+    """The paragraphs of a text, which are separated by blank lines."""
     return Document(text, [_place(text, *found.span()) for found in _PARAGRAPH.finditer(text)])
 
 
@@ -28,22 +28,19 @@ def _place(text: str, start: int, end: int) -> Place:
 
 
 def line_end(text: str, start: int, end: int) -> Part:
-    """The end of a line: a space, but what ends with a sentence stays a line of its own."""
+    """The end of a line: a break after the end of a sentence, else a space."""
     return (
         Part("break", start, end) if _ENDED.search(text, max(start - 4, 0), start) else Part("text", start, end, " ")
     )
 
 
 def filling(text: str, escape: Callable[[str], str] = str) -> Writing:
-    """Writes paragraphs of a document into lines as wide as those of the source."""
+    """Writes paragraphs in lines as wide as the lines of the source."""
     return Writing(escape, layout=partial(fill, text))
 
 
 def fill(text: str, place: Place, pieces: list[Piece]) -> list[Written]:
-    """Pieces in lines as wide as those of the source, which break where it has a part that begins a line.
-
-    A place of one line stays one line.
-    """
+    """Lay out pieces in lines as wide as the lines of the source. A place of one line stays one line."""
     ends = [part for part in place.parts if part.kind in ("text", "break") and "\n" in text[part.start : part.end]]
     if not ends:
         return place.escaped(pieces)
@@ -85,7 +82,7 @@ def _filled(written: list[Written], column: int, width: int, text: str, end: Par
 
 
 def _words(written: list[Written]) -> list[list[Written]]:
-    """What is written, divided at the spaces of its strings."""
+    """What is written, split at the spaces of its strings."""
     words: list[list[Written]] = [[]]
     for piece in written:
         if not isinstance(piece, str):
@@ -98,5 +95,5 @@ def _words(written: list[Written]) -> list[list[Written]]:
 
 
 def _may_begin(word: list[Written], text: str) -> bool:
-    """Whether a line may begin with a word: it would not be a mark of Markdown there."""
+    """Whether a line may begin with a word, because it is no mark of Markdown."""
     return not re.match(r"(?:[-+*#>|=~:]|\d{1,9}[.)]|```)", as_string(word, text))

@@ -1,7 +1,7 @@
-"""Directives of printf in strings of programs. They take their arguments in order: in `%s %d`, `%s` takes the first.
+"""Directives of printf in strings of programs. They take arguments in order: in `%s %d`, `%s` takes the first one.
 
-A program that gets them in another order prints nonsense or crashes. Where a translation needs another order, they are
-numbered, as in `%2$d %1$s`, if the programming language allows that.
+In another order, a program prints nonsense or crashes. If a translation has another order, directives are numbered, as
+in `%2$d %1$s`, if the programming language allows it.
 """
 
 import re
@@ -17,23 +17,23 @@ from ..places import Place, Written
 
 WRONG = "wrong in format directives"
 _DIRECTIVE = re.compile(rf"%%|%{DIRECTIVE}")  # %% takes no argument
-# The same where `printf` may not read the text: `50% of it` has no directive.
+# For texts that `printf` may not read: `50% of it` has no directive.
 _LIKELY = re.compile(rf"%%|%(?!(?<=\d%)[ ]|(?<=\d\s%)[ ]){DIRECTIVE}")
-# A directive right before a letter, such as `%sName`; it is one only in texts that `printf` reads.
+# A directive before a letter, such as `%sName`, in texts that `printf` reads.
 GLUED = rf"(?<![\d%])%(?:\d+\$)?[-+#0]*\d*(?:\.\d+)?{LENGTH}[sdiu@](?=[^\W\d_])"
 
 
 class Printf(NamedTuple):
-    """How a program prints its texts: whether directives may have numbers, and whether each `%` begins one."""
+    """How a program prints a text: whether directives may be numbered, and whether each `%` begins a directive."""
 
     numbered: bool = True
     certain: bool = False
 
 
 def keeping_directives(place: Place, printf: Printf) -> Place:
-    """A place whose translation takes the arguments of its text: numbered if it has them in another order.
+    """A place whose translation numbers its directives if they have another order.
 
-    A translation with more, fewer or other directives is a problem, and so is another order that has no numbers.
+    A translation with more, fewer or other directives is a problem, and so is another order without numbers.
     """
     pattern = _DIRECTIVE if printf.certain else _LIKELY
     wanted = _directives(pattern, (part.text for part in place.parts if part.kind in ("text", "alone")))
@@ -51,7 +51,7 @@ def keeping_directives(place: Place, printf: Printf) -> Place:
 
 
 def _directives(pattern: re.Pattern, texts: Iterable[str]) -> list[str]:
-    """What each directive in texts prints and how, such as `d` and `.2f`, behind the number of its argument."""
+    """The directives in texts without `%`, such as `d`, `.2f` and `1$s`."""
     found = pattern.finditer("".join(texts))
     return [(each["number"] or "") + each["rest"] for each in found if each["rest"]]
 
@@ -62,7 +62,7 @@ def _kinds(directives: Sequence[str]) -> list[str]:
 
 
 def _numbered(pattern: re.Pattern, wanted: Sequence[str], pieces: Sequence[Piece]) -> list[Piece]:
-    """Pieces whose directives have the numbers of their arguments, if they are `wanted` in another order."""
+    """Pieces with numbered directives, if their order is not `wanted`."""
     texts = [piece.text if isinstance(piece, Part) else piece for piece in pieces]
     found = _directives(pattern, texts)
     numbered = any("$" in each or "*" in each for each in wanted)

@@ -1,4 +1,4 @@
-"""Java properties: the values, in the escapes of the format."""
+"""Java properties: the values."""
 
 import codecs
 import re
@@ -33,12 +33,12 @@ def read(text: str, name: str, languages: LanguagePair) -> Document:
 
 
 def _undeclared(content: bytes, language: str | None) -> str:
-    """ASCII if a file has no other characters: then none is added. Else UTF-8, or Java's older Latin-1."""
+    """ASCII if a file has no other characters, so that others are escaped; else UTF-8, or Latin-1 as in old Java."""
     return "ascii" if content.isascii() else "utf-8" if is_decodable(content, "utf-8") else "latin-1"
 
 
 def _escaped(error: UnicodeError) -> tuple[str, int]:
-    """Characters that the encoding lacks, as escapes; an error handler of `str.encode`."""
+    """Escape characters that the encoding lacks. An error handler of `str.encode`."""
     assert isinstance(error, UnicodeEncodeError)
     units = error.object[error.start : error.end].encode("utf-16-be")
     return "".join(f"\\u{int.from_bytes(units[i : i + 2], 'big'):04x}" for i in range(0, len(units), 2)), error.end

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from ....base.errors import GlossaError
 from ..places import Document
 from .encoding import XML
 from .format import Format, LanguagePair
@@ -10,10 +9,8 @@ from .units import Units
 
 
 def read(text: str, name: str, languages: LanguagePair) -> Document:
-    """The strings of a file; no images, types or names of controls. Raises `GlossaError` if it is no such file."""
-    units = Units(text, name)
-    if units.root.name != "root":
-        raise GlossaError(f"{name}, line 1: the first element is {units.root.name}, not root. Give --format.")
+    """The strings, without images, types and names of controls. Raises `GlossaError` for other files."""
+    units = Units(text, name, "root")
     for index in units.children(units.tokens.index(units.root), "data"):
         given = units.given(index)
         value = units.child(index, "value")

@@ -1,4 +1,4 @@
-"""Strings of programs, as JSON, YAML, PO and XLIFF have them: escapes, tags, line ends, accelerators."""
+"""Strings of programs, as in JSON, YAML, PO and XLIFF, with tags, line ends, accelerators and directives."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,23 +23,23 @@ BLOCKS = frozenset(
      "select", "summary", "table", "tbody", "td", "tfoot", "th", "thead", "title", "tr", "ul"]
 )  # fmt: skip
 _ELEMENTS = BLOCKS | RULES.inline | RULES.alone | RULES.opaque | RULES.breaks | RULES.skipped
-_BRACKETED = re.compile(r"\s*<((?P<name>[A-Za-z][\w-]*)(?: [\w' -]*)?)>\s*")  # <None>, which is no tag
+_BRACKETED = re.compile(r"\s*<((?P<name>[A-Za-z][\w-]*)(?: [\w' -]*)?)>\s*")  # such as <None>, which is not a tag
 _TAG = re.compile(r"<(/)?([A-Za-z][\w.-]*|\d+)(?:\s[^<>]*?)?(/)?>|<>|</>")
 _MARK = re.compile(rf"{_TAG.pattern}|(?<![ \t])[ \t]*+\r?\n\s*+")
-_BAR = r"(?<![ |])[ ]*+\|(?!\|)[ ]*"  # between the forms of a text: `an apple|apples`
-_COUNT = r"(?:\{\d+\}|[\[\]][-\d,.*Inf ]+[\[\]])[ ]*"  # what Laravel and Symfony write before a form
+_BAR = r"(?<![ |])[ ]*+\|(?!\|)[ ]*"  # between plural forms: `an apple|apples`
+_COUNT = r"(?:\{\d+\}|[\[\]][-\d,.*Inf ]+[\[\]])[ ]*"  # of Laravel and Symfony, before a plural form
 _COMMAND = re.compile(r"(?<!\w)--?[A-Za-z]|[`=\\]|\|\|")
 _PAIRS = {")": "(", "]": "[", "}": "{", ">": "<"}
-# Names that programs use: with a mark, a digit or a capital inside, and no space.
+# Names in programs, which have a mark, a digit or a capital inside, and no space.
 _NAME = re.compile(r"\S*(?:\w[_#/\\]\w|[a-z][A-Z]|\d|^[#@$._/-]|\w[.:]\w)\S*|[A-Z_]+_[A-Z_]+")
 # Low lines that are no marks of accelerators.
 _NAMED = re.compile(r"[^\W_]_[^\W_].*[^.]\.\s*\Z|[A-Z\d]_[A-Z\d]", re.S)  # in a sentence; JAVA_HOME, x86_64
 
 
 def marked_parts(parts: Sequence[Part], kept: str = "") -> list[Part]:
-    """Parts with the tags in their texts as parts of their own, and each line end as a break; a block ends a text.
+    """Parts in which tags and line ends are separate parts. A block element ends a text.
 
-    What the pattern `kept` finds stands for itself.
+    Matches of the pattern `kept` are parts "alone".
     """
     shown = "".join(part.text if part.kind == "text" else "\ufffc" for part in parts)
     cutter = Cutter(parts)
@@ -61,7 +61,7 @@ def marked_parts(parts: Sequence[Part], kept: str = "") -> list[Part]:
 
 
 def _joined_ends(parts: Iterable[Part]) -> Iterator[Part]:
-    """Parts with ends of texts that have only white space between them as one."""
+    """Parts in which ends of texts with only white space between them are joined."""
     waiting: list[Part] = []  # an end, and white space after it
     for part in parts:
         if waiting and part.kind in ("end", "break"):
@@ -78,9 +78,9 @@ def _joined_ends(parts: Iterable[Part]) -> Iterator[Part]:
 
 
 def _bars(shown: str) -> str:
-    """A pattern of the bars that divide a text into forms, which have words and close their brackets; "" if none do.
+    """A pattern of the bars between plural forms, or "". Each form has words and balanced brackets.
 
-    Bars of commands divide nothing. If each form begins with another number, these belong to the bars.
+    Bars in commands are text. If each form begins with another number, the numbers belong to the bars.
     """
     forms = re.split(_BAR, shown) if "|" in shown else []
     if len(forms) < 2 or _COMMAND.search(shown):
@@ -102,7 +102,7 @@ def _is_balanced(text: str) -> bool:
 
 
 def is_text(text: str) -> bool:
-    """Whether a string says something to people, rather than being a name, an address or a value."""
+    """Whether a string is a text for people, rather than a name, an address or a value."""
     position, rest = 0, []
     for start, end in find_spans(text):
         rest.append(text[position:start])
@@ -123,15 +123,14 @@ def string_places(
     """The places of one string.
 
     Args:
-        parts: What stands in it.
+        parts: The parts of the string.
         text: The document.
-        escape: How text is written.
-        named: Whether the string may be a name of the program instead of a text.
-        accelerators: Marks of accelerators that strings of this format have.
-        literal: How it is written in sections of XML that are no markup.
-        printf: How the program prints it with `printf`, whose directives take their arguments in order; None if it
-            does not.
-        kept: A pattern of what stays in strings of this format, as a word of its own.
+        escape: Escapes text.
+        named: Whether the string may be a name in the program instead of a text.
+        accelerators: The marks of accelerators in this format.
+        kept: A pattern of words that are not translated in this format.
+        literal: Escapes text in CDATA sections of XML.
+        printf: How the program prints the string with `printf`; None if it does not.
     """
     if named and not is_text("".join(part.text for part in parts)):
         return
@@ -147,7 +146,7 @@ def string_places(
 
 
 def _without_brackets(parts: Sequence[Part]) -> list[Part]:
-    """The parts of words in angle brackets, such as `<None>`, without these; other parts as they are."""
+    """Parts without angle brackets around all words, as in `<None>`."""
     found = _BRACKETED.fullmatch("".join(part.text if part.kind == "text" else "\ufffc" for part in parts))
     if found is None or found["name"].lower() in _ELEMENTS:
         return list(parts)
@@ -158,7 +157,7 @@ def _without_brackets(parts: Sequence[Part]) -> list[Part]:
 
 
 def _without_accelerator(place: Place, mark: str) -> Place:
-    """A place without its only mark of an accelerator, which is written into the translation."""
+    """A place without its mark of an accelerator, if it has one; the mark is written into the translation."""
     shown = "".join(part.text if part.kind == "text" else "\ufffc" for part in place.parts)
     found = list(ACCELERATORS[mark].finditer(shown))
     if len(found) != 1 or shown.count(mark) != 1:
@@ -182,10 +181,7 @@ def _without_accelerator(place: Place, mark: str) -> Place:
 
 
 def _with_accelerator(mark: str, letter: str, pieces: list[Piece]) -> list[Piece]:
-    """Pieces with a mark before the letter, at the start of a word if one begins with it, or else before the first.
-
-    A translation that has the mark already, such as one of a memory, stays as it is.
-    """
+    """Pieces with the mark of an accelerator, unless they already have it, as translations of a memory may."""
     texts = [piece if isinstance(piece, str) else "" for piece in pieces]
     found = find_letter(texts, letter, r"[^\W_]")
     if found is None or any(map(ACCELERATORS[mark].search, texts)):

@@ -1,4 +1,4 @@
-"""Subtitles of SubStation Alpha (.ass, .ssa): the text of dialogues, with its codes."""
+"""Subtitles of SubStation Alpha (.ass, .ssa): the texts of dialogues."""
 
 import re
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ def read(text: str, name: str, languages: LanguagePair) -> Document:
             columns = content.count(",")
         elif section == "[events]" and content.lower().startswith("dialogue:"):
             if columns < 0 or content.count(",") < columns:
-                raise GlossaError(f"{name}, line {number}: the dialogue has not the parts of the format. Repair it.")
+                raise GlossaError(f"{name}, line {number}: a dialogue with fewer fields than Format has. Repair it.")
             start = line.start()
             for _ in range(columns):
                 start = text.index(",", start) + 1
