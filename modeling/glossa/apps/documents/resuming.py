@@ -72,4 +72,4 @@ class SavedTranslations:
 
 
 def _key(sentence: Sentence) -> Key:
-    return sentence.source, sentence.asked + sentence.match_read, sentence.label is not None
+    return sentence.source, sentence.asked + sentence.match.text, sentence.reading.label is not None

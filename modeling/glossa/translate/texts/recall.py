@@ -15,7 +15,7 @@ from ..memory.repair import adapted
 from ..memory.store import Match, Memory
 from .labels import without_accelerators
 from .tags import Tagged
-from .text import Sentence, Text
+from .text import ReadMatch, Sentence, Target, Text
 
 LINE_ENDS = frozenset("\n\r\u2028\u2029")
 COMPARED = 3  # matches of a memory; one with an equal score may have the context of the text
@@ -57,7 +57,9 @@ class Recall:
             reads: Whether the model has learned to read matches.
             fits: Returns whether an input is short enough for the model.
         """
-        whole = Sentence(Segment(text.source, "", spans=tuple(spans)), prefix=text.sentences[0].prefix)
+        whole = Sentence(
+            Segment(text.source, "", spans=tuple(spans)), target=Target(prefix=text.sentences[0].target.prefix)
+        )
         context, marked = text.tagged.context, text.tagged.marked
         as_one = [*([marked] if marked else []), *([text.source] if len(text.sentences) > 1 else [])]
         if _on_one_line(text.sentences) and any(self._take(whole, context, source) for source in as_one):
@@ -105,15 +107,15 @@ class Recall:
             sides if text.label is None else without_accelerators(*sides)
         )  # the model reads no marks of accelerators
         plain = replace(match, source=source, target=target)
-        repaired = adapted(plain, sentence.source, sentence.written_in)
+        repaired = adapted(plain, sentence.source, sentence.target.code)
         if repaired.whole and match.holds_in(text.context) and sentence.remember(repaired.target):
             sentence.best.matches = (_used(match, REPAIRED, memory),)
         elif reads:
             pair = Pair(*(_as_read(sentence, side) for side in (plain.source, repaired.target)))
             read = behind(sentence.asked, pair)
             fitting = fits(sentence.asked + read)
-            sentence.match_read = read if fitting else ""
-            sentence.matches = (_used(match, READ if fitting else UNUSED, memory),)
+            used = (_used(match, READ if fitting else UNUSED, memory),)
+            sentence.match = ReadMatch(read if fitting else "", used)
 
 
 def _on_one_line(parts: Sequence[Sentence]) -> bool:
@@ -127,7 +129,8 @@ def _together(parts: Sequence[Sentence]) -> Sentence:
     written = "".join(part.source + part.segment.space for part in parts[:-1]) + last.source
     spans = [Span(*(place + part.start - start for place in span)) for part in parts for span in part.segment.spans]
     segment = Segment(written, last.segment.space, spans=tuple(spans))
-    return replace(parts[0], segment=segment, cut=last.cut, label=None, translations=[], places=[])
+    reading = replace(last.reading, label=None)
+    return replace(parts[0], segment=segment, reading=reading, translations=[], places=[])
 
 
 def _used(match: Match, use: str, memory: Memory) -> UsedMatch:

@@ -20,39 +20,92 @@ from .tag_placement import Cut, put_tags
 from .tags import Piece, Tagged
 
 
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The requirements of the translations of a sentence.
+
+    Attributes:
+        language: The target language, for a model of several.
+        code: The code of the target language, for any model that has one.
+        prefix: The beginning of the translations.
+    """
+
+    language: str | None = None
+    code: str | None = None
+    prefix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The form of a sentence for the model.
+
+    Attributes:
+        cut: Whether the sentence continues in the next part.
+        label: The properties of a label that the model does not read and its translations must have, if it is one.
+        stops: Whether the model reads only sentences with a period.
+    """
+
+    cut: bool = False
+    label: Label | None = None
+    stops: bool = False
+
+    def segment(self, segment: Segment) -> Segment:
+        """A segment without the parts of a label that the model does not read."""
+        if self.label is None:
+            return segment
+        segment = self.label.read(segment)
+        return with_stop(segment) if self.stops else segment
+
+    def input(self, segment: Segment) -> str:
+        """The input of the model for a segment."""
+        return model_text(self.segment(segment), self.cut)
+
+    def translation(self, segment: Segment, output: str, code: str | None) -> str:
+        """The translation of a segment into the language `code`, given an output of the model."""
+        if clean_text(output) == clean_text(self.input(segment)) != "":
+            return segment.text  # nothing was translated
+        written = as_written(self.segment(segment), output)
+        if self.label is None:
+            return written
+        return self.label.write(written, code, [segment.text[start:end] for start, end in segment.spans])
+
+
+@dataclass(frozen=True, slots=True)
+class ReadMatch:
+    """A match of a memory that the model reads.
+
+    Attributes:
+        text: The text that the model reads after the sentence, or "".
+        used: The match, as translations will list it.
+    """
+
+    text: str = ""
+    used: Sequence[UsedMatch] = ()
+
+
 @dataclass(slots=True)
 class Sentence:
     """A part of a text that is translated or copied separately.
 
     Attributes:
-        segment: Its text, its spans, the white space after it, and what the model reads of it.
+        segment: Its text, its spans and the white space after it.
         start: Its first character in the text.
-        cut: Whether the sentence goes on in the next part.
-        prefix: The beginning that its translations must have.
-        language: The target language, for a model of several.
-        written_in: The code of the target language, of any model that says it.
-        label: What its translations have, whatever the model writes; None if it is no label.
-        stops: Whether the model reads sentences with a period only.
-        translations: What it became, best first; empty until it is translated.
-        places: Of each translation, where each span of the segment is.
+        reading: Its form for the model.
+        target: The requirements of its translations.
+        match: The match of a memory that the model reads with it.
+        translations: Its translations, best first; empty until it is translated.
+        places: The places of the spans of the segment in each translation.
         remembered: Whether its translation comes from a memory.
-        match_read: What the model reads behind it: a match of a memory.
-        matches: This match, as its translations will have it.
     """
 
     segment: Segment
     start: int = 0
-    cut: bool = False
-    prefix: str = ""
-    language: str | None = None
-    written_in: str | None = None
-    label: Label | None = None
-    stops: bool = False
+    reading: Reading = Reading()
+    target: Target = Target()
+    match: ReadMatch = ReadMatch()
     translations: list[Translation] = field(default_factory=list)
     places: list[Sequence[Span]] = field(default_factory=list)
     remembered: bool = False
-    match_read: str = ""
-    matches: Sequence[UsedMatch] = ()
 
     @property
     def source(self) -> str:
@@ -61,15 +114,7 @@ class Sentence:
     @property
     def asked(self) -> str:
         """The input of the model."""
-        return model_text(self._read, self.cut)
-
-    @property
-    def _read(self) -> Segment:
-        """The segment without the parts of a label that the model does not read."""
-        if self.label is None:
-            return self.segment
-        segment = self.label.read(self.segment)
-        return with_stop(segment) if self.stops else segment
+        return self.reading.input(self.segment)
 
     @property
     def best(self) -> Translation:
@@ -89,28 +134,21 @@ class Sentence:
 
     def write(self, translations: Iterable[Translation]) -> bool:
         """Set the translations, given the output of the model. Returns whether each has all spans."""
-        written = [replace(each, text=self._written(each.text)) for each in translations]
-        self.translations = written if self.label is None else distinct(written)
+        written = [
+            replace(each, text=self.reading.translation(self.segment, each.text, self.target.code))
+            for each in translations
+        ]
+        self.translations = written if self.reading.label is None else distinct(written)
         found = [self._locate(each.text) for each in self.translations]
         self.places = [places or () for places in found]
         for rank in range(len(written)):
             self.lower_start(rank)
         return None not in found
 
-    def _written(self, text: str) -> str:
-        """The translation for an output of the model."""
-        if clean_text(text) == clean_text(self.asked) != "":
-            return self.source  # nothing was translated
-        written = as_written(self._read, text)
-        if self.label is None:
-            return written
-        spans = [self.source[start:end] for start, end in self.segment.spans]
-        return self.label.write(written, self.written_in, spans)
-
     def lower_start(self, rank: int) -> None:
         """Begin a translation in lower case after a span, if the sentence does."""
         each, places = self.translations[rank], self.places[rank]
-        text = lower_start(self.source, self.segment.spans, each.text, places, self.written_in)
+        text = lower_start(self.source, self.segment.spans, each.text, places, self.target.code)
         if text != each.text:
             self.translations[rank] = replace(each, text=text)
 
@@ -120,7 +158,7 @@ class Sentence:
     def remember(self, target: str) -> bool:
         """Set the translation from a memory, if it has all spans and the prefix. Returns whether it has."""
         places = locate(self.source, self.segment.spans, target)
-        if places is not None and target.startswith(self.prefix):
+        if places is not None and target.startswith(self.target.prefix):
             self.translations, self.places, self.remembered = [Translation(target)], [places], True
         return self.remembered
 
