@@ -22,60 +22,15 @@ _ASSUMED = {
 _TITLED = frozenset({"*"})
 RULES = Rules(
     inline=frozenset(
-        [
-            "a",
-            "abbr",
-            "acronym",
-            "b",
-            "bdi",
-            "bdo",
-            "big",
-            "cite",
-            "data",
-            "del",
-            "dfn",
-            "em",
-            "font",
-            "i",
-            "img",
-            "input",
-            "ins",
-            "label",
-            "mark",
-            "q",
-            "rb",
-            "ruby",
-            "s",
-            "small",
-            "span",
-            "strike",
-            "strong",
-            "sub",
-            "sup",
-            "time",
-            "tt",
-            "u",
-            "wbr",
-        ]
+        ["a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "data", "del", "dfn", "em", "font", "i", "img",
+         "input", "ins", "label", "mark", "q", "rb", "ruby", "s", "small", "span", "strike", "strong", "sub", "sup",
+         "time", "tt", "u", "wbr"]
     ),
     alone=frozenset(["code", "kbd", "samp", "var"]),
+    # the last three have readings of the words before them
     opaque=frozenset(
-        [
-            "script",
-            "style",
-            "svg",
-            "math",
-            "template",
-            "iframe",
-            "object",
-            "canvas",
-            "audio",
-            "video",
-            "noscript",
-            "rt",
-            "rp",
-            "rtc",
-        ]  # the last three have readings of the words before them
+        ["script", "style", "svg", "math", "template", "iframe", "object", "canvas", "audio", "video", "noscript",
+         "rt", "rp", "rtc"]
     ),
     skipped=frozenset(["pre", "textarea"]),
     attributes={
@@ -91,21 +46,10 @@ RULES = Rules(
         "summary": frozenset({"table"}),
     },
     metadata=frozenset(
-        [
-            "description",
-            "keywords",
-            "twitter:title",
-            "twitter:description",
-            "twitter:image:alt",
-            "og:title",
-            "og:description",
-            "og:site_name",
-            "og:image:alt",
-            "dc.title",
-            "dc.description",
-        ]
+        ["description", "keywords", "twitter:title", "twitter:description", "twitter:image:alt", "og:title",
+         "og:description", "og:site_name", "og:image:alt", "dc.title", "dc.description"]
     ),
-)
+)  # fmt: skip
 
 
 def read(text: str, name: str, languages: LanguagePair) -> Document:

@@ -39,35 +39,15 @@ _TEXT = "text:span text:a text:s text:bookmark text:bookmark-start text:bookmark
 OPEN_DOCUMENT = Rules(
     inline=frozenset(f"{_TEXT} text:soft-page-break text:ruby text:ruby-base text:meta draw:a".split()),
     opaque=frozenset(
-        [
-            "text:note",
-            "office:annotation",
-            "office:annotation-end",
-            "draw:frame",
-            "draw:custom-shape",
-            "draw:line",
-            "draw:g",
-            "text:ruby-text",
-            "text:page-number",
-            "text:page-count",
-            "text:date",
-            "text:time",
-            "text:sequence",
-            "text:change",
-            "text:change-start",
-            "text:change-end",
-            "text:variable-set",
-            "text:variable-get",
-            "text:user-field-get",
-            "text:note-ref",
-            "text:bookmark-ref",
-            "text:reference-ref",
-        ]
+        ["text:note", "office:annotation", "office:annotation-end", "draw:frame", "draw:custom-shape", "draw:line",
+         "draw:g", "text:ruby-text", "text:page-number", "text:page-count", "text:date", "text:time", "text:sequence",
+         "text:change", "text:change-start", "text:change-end", "text:variable-set", "text:variable-get",
+         "text:user-field-get", "text:note-ref", "text:bookmark-ref", "text:reference-ref"]
     ),
     breaks=frozenset({"text:line-break", "text:tab"}),
     only=frozenset({"text:p", "text:h"}),
     skipped=frozenset({"text:tracked-changes"}),
-)
+)  # fmt: skip
 EMPTY = {"pptx": "ppt/presentation.xml", "xlsx": "xl/workbook.xml"}  # members of files without slides or texts
 ABOUT_BOOK = ("dc:title", "dc:description", "dc:subject")
 CONTENTS = Rules(only=frozenset({"text"}))
