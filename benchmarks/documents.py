@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy
 
-from glossa.apps.documents.formats.opening import Languages, format_of, open_document
+from glossa.apps.documents.formats.format import LanguagePair
+from glossa.apps.documents.formats.opening import format_of, open_document
 from glossa.apps.documents.job import Work
 from glossa.translate.engines.engine import Engine, Translation
 from glossa.translate.options import Checks
@@ -128,7 +129,7 @@ def translate(path: Path) -> tuple[bytes, Work]:
     """The bytes of a translated file, and what was counted."""
     translator = InOrder(FunctionEngine(str.upper), Characters(), checks=Checks("copy"))
     work = Work(translator, translator.translate_segments, Problems(None))
-    opened = open_document(path, format_of(path.name), Languages("en", "fr"))
+    opened = open_document(path, format_of(path.name), LanguagePair("en", "fr"))
     return opened.pack([work.translate(document, path, lambda count: None) for document in opened.documents]), work
 
 

@@ -4,7 +4,8 @@ import codecs
 from collections.abc import Callable
 from pathlib import Path
 
-from glossa.apps.documents.formats.opening import Languages, format_of, open_document
+from glossa.apps.documents.formats.format import LanguagePair
+from glossa.apps.documents.formats.opening import format_of, open_document
 from glossa.apps.documents.places import compose
 from glossa.model.profile_glossa import TextProfile
 from glossa.translate.engines.engine import Engine, Translation
@@ -14,7 +15,7 @@ from glossa.translate.texts.tags import Tagged
 from glossa.translate.texts.text import Text
 from glossa.translate.translator import Translator
 
-KNOWN = Languages("en", "fr")
+KNOWN = LanguagePair("en", "fr")
 
 
 class Characters:

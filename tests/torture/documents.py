@@ -9,7 +9,8 @@ from pathlib import Path
 
 from translating import KNOWN, rot13, translated
 
-from glossa.apps.documents.formats.opening import UNKNOWN, format_of
+from glossa.apps.documents.formats.format import UNKNOWN
+from glossa.apps.documents.formats.opening import format_of
 from glossa.base.errors import GlossaError
 from torture.tags import FAULTS
 

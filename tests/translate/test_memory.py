@@ -6,7 +6,7 @@ import pytest
 from small_models import knows
 from translating import Answers, Characters, Function
 
-from glossa.apps.documents.formats.opening import Languages
+from glossa.apps.documents.formats.format import LanguagePair
 from glossa.apps.documents.glossary import Glossary
 from glossa.base.errors import GlossaError
 from glossa.cli.translate import main
@@ -128,7 +128,7 @@ def test_one_wrong_pair_changes_similar_sentences_only():
 
 
 def test_a_translation_of_a_memory_that_lacks_a_term_or_has_a_forbidden_word_is_reported():
-    glossary = Glossary((("three", "trois"), ("café", "kaffee")), Languages("en", "fr"))
+    glossary = Glossary((("three", "trois"), ("café", "kaffee")), LanguagePair("en", "fr"))
     terms = Terms(lambda: pytest.fail("what is approved is not searched for"), glossary, ("deux",))
     translator = Translator(Function(str.upper), Characters(), terms=terms, recall=RECALL)
     found = [own for (own,) in translator.translate(["One. Two.", "Three.", "Café."])]

@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from ..apps.documents.formats.format import LanguagePair
 from ..apps.documents.formats.keys import Keys
-from ..apps.documents.formats.opening import Languages
 from ..apps.documents.job import DocumentJob
 from ..base.errors import GlossaError
 from ..base.jobs.records import stamp_file
@@ -86,11 +86,11 @@ def recall_of(arguments: TranslateOptions) -> "Recall | None":
     return arguments.open_memory(languages.source, languages.target, arguments.memory_threshold)
 
 
-def languages_of(arguments: TranslateOptions) -> Languages:
+def languages_of(arguments: TranslateOptions) -> LanguagePair:
     """The source and target languages, if known."""
     from ..base.languages import settled_code
-    from ..translate.languages import Languages as Model
+    from ..translate.languages import Languages
 
-    known = Model.of(arguments.models[0])
+    known = Languages.of(arguments.models[0])
     wanted = settled_code(arguments.target_language) if arguments.target_language else None
-    return Languages(known.source, wanted or known.target)
+    return LanguagePair(known.source, wanted or known.target)

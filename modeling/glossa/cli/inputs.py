@@ -7,8 +7,8 @@ has another ending.
 import re
 from pathlib import Path
 
-from ..apps.documents.formats.opening import ENDINGS as FORMATS
-from ..apps.documents.formats.opening import PACKED, ending_of
+from ..apps.documents.formats import MODULES
+from ..apps.documents.formats.opening import find_format, format_of
 from ..base.errors import GlossaError
 from ..base.languages import language_code
 from ..readers.files import wide_encoding, wrong_encoding
@@ -32,7 +32,6 @@ ENDINGS = {
     "settings": ".cfg .conf .env .desktop .reg .plist .gradle .lock",
 }
 KINDS = {ending: kind for kind, endings in ENDINGS.items() for ending in endings.split()}
-KINDS |= {ending: kind for kind, endings in FORMATS.items() for ending in endings.split()}
 # The `--format` of kinds that have another name.
 TRANSLATED = {"XLIFF": "xliff", "HTML": "html", "JSON": "json", "PO": "po", "TMX": "tmx", "subtitle": "srt"}
 TRANSLATED |= {"XHTML": "html", "INI": "ini"}
@@ -59,7 +58,7 @@ STARTS = {
 def name_document(name: str, start: bytes) -> str:
     """Detect the kind of document from `name` ("" for standard input) and first bytes; "" for lines of text."""
     ending = Path(name).suffix.lower()
-    if kind := KINDS.get(ending_of(name)) or KINDS.get(ending, ""):
+    if kind := format_of(name) or KINDS.get(ending, ""):
         return kind
     text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
     if kind := next((kind for kind, begins in STARTS.items() if re.match(begins, text, re.I | re.S)), ""):
@@ -76,14 +75,14 @@ def _looks_structured(start: bytes) -> str:
 def check_input(name: str, start: bytes, lines: bool) -> str:
     """Return the kind of document. Raises `GlossaError` for UTF-16, and for a document unless `lines` is set."""
     kind = name_document(name, start)
-    if (guess := wide_encoding(start)) and kind not in ("packed", *PACKED):
+    if (guess := wide_encoding(start)) and not (kind == "packed" or (kind in MODULES and find_format(kind).packed)):
         if name:
             raise wrong_encoding(Path(name), 1, "this looks like UTF-16", guess)
         raise GlossaError(
             f"Standard input looks like UTF-16. Only UTF-8 is read; convert it: iconv -f {guess} -t UTF-8 | glossa ..."
         )
     if kind and name and not lines:
-        wanted = kind if kind in FORMATS else TRANSLATED.get(kind)
+        wanted = kind if kind in MODULES else TRANSLATED.get(kind)
         known = f"Give --format {wanted} to keep it, a" if wanted else "Give a"
         raise GlossaError(
             f"{name} is a {kind} file, whose structure would be lost: every line is translated as text. {known} file "

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ..apps.documents.formats.opening import FORMATS
+from ..apps.documents.formats import LINES, MODULES
 from ..translate.options import OnError
 from . import share, whole
 from .options import flag, option
@@ -17,7 +17,7 @@ class TranslateOptions(ModelsOptions, LanguageOptions, BatchOptions, SearchOptio
     output: str | None = option("file to write (default: standard output)")
     format: str | None = option(
         "format of a document (default: from its name); lines: each line is a text; paragraphs: joined lines",
-        choices=FORMATS,
+        choices=(*MODULES, LINES),
     )
     keys: str | None = option(
         "for JSON and YAML, translate only values whose dotted keys match one of these patterns, separated by commas, "

@@ -27,6 +27,8 @@ MEMORY = chr(0x10FF0A)
 # What a model reads as `MARK`; models were trained with it, so it stays as it is.
 ITEM = re.compile(rf"{ADDRESS.pattern}|{PLACEHOLDER.pattern}|{EMOJI}|{MARK}")
 
+# The length of the type in a directive of printf.
+LENGTH = "(?:hh|h|ll|l|L|q|j|z|t)?"
 _UNITS = (
     r"(?:[kKMGTP]i?B(?:/s|it)?|[kMG]?bit/s|[kMG]?Hz|[munµpk]?[gmsLlWVAJ]|cm|dm|km|kg|mg|ml|cl|kW|MW|kWh|px|pt|em|rem"
     r"|dpi|fps|ms|min|km/h|m/s|°[CF]?|%%?|‰)"
@@ -40,7 +42,7 @@ KINDS = {
             r"%[-+#0']*\d*<PRI\w+>",  # gettext's %<PRIu64>
             r"%(?:\([^()\n]{1,60}\)|<[^<>\s]{1,60}>)[-+ #0]*\d*(?:\.\d+)?[a-zA-Z]",  # %(name)s %<name>s
             # printf of C and Python, and arguments of Qt (%1, %L1, %n).
-            r"%(?:\d+\$)?[-+#0]*(?:\*|\d+)?(?:\.(?:\*|\d+))?(?:hh|h|ll|l|L|q|j|z|t)?[sdiufFeEgGxXocra@](?![^\W\d_])",
+            rf"%(?:\d+\$)?[-+#0]*(?:\*|\d+)?(?:\.(?:\*|\d+))?{LENGTH}[sdiufFeEgGxXocra@](?![^\W\d_])",
             # The same with the groups or digits of a locale (%'d, %Id), also in %'dth; and %dth, %dx%d.
             r"%(?:\d+\$)?[-+#0]*['I][-+#0]*\d*(?:\.\d+)?(?:ll|l|j|z|t)?[diufFgG]",
             r"(?<!\d)%(?:\d+\$)?[du](?=(?:st|nd|rd|th)(?![^\W_])|x%)",
@@ -139,6 +141,7 @@ class Hidden:
 __all__ = [
     "ADDRESS",
     "ITEM",
+    "LENGTH",
     "MARK",
     "MEMORY",
     "PLACEHOLDER",

@@ -304,15 +304,15 @@ def read_po(path: Path, columns: Columns) -> Iterator[Row]:
     text, reverse, number = read_catalog(path), False, 0
     for entry in po.entries(text, str(path)):
         if entry.is_header:
-            header = po.said(text, entry.fields.get("msgstr"))
+            header = po.string_of(text, entry.fields.get("msgstr"))
             language = re.search(r"^Language:[ \t]*(\S*)", header, re.M)
             reverse = _is_reverse(path, language[1] if language else "", columns)
             yield header, "", 0, HEADER
             continue
         number += 1
         forms = entry.translations
-        source = po.said(text, entry.fields.get("msgid_plural") or entry.fields.get("msgid"))
-        translation = po.said(text, forms[max(forms)] if forms else None)
+        source = po.string_of(text, entry.fields.get("msgid_plural") or entry.fields.get("msgid"))
+        translation = po.string_of(text, forms[max(forms)] if forms else None)
         problem = "" if translation.strip() else "its translation is empty"
         fuzzy = any("fuzzy" in po.flags_of(text[slice(*line)]) for line in entry.flags)
         problem = "it is fuzzy" if fuzzy else "it is obsolete" if entry.is_obsolete else problem

@@ -1,31 +1,39 @@
-"""Text of the segments of TMX and XLIFF, in which elements stand for codes of the original document.
+"""Text of the segments of TMX and XLIFF, whose inline elements represent codes of the original document.
 
-A code that breaks a line is a space, a placeholder such as `%d` or `{name}` is text, and other markup is left out.
+A line break becomes a space, a placeholder such as `%d` or `{name}` becomes text, and other codes are removed.
 """
 
 import re
 from collections.abc import Sequence
 from typing import Any
 
-# Elements whose content is code, not text (TMX 1.4b; XLIFF 1.2 and 2.0, inline elements), and of these the ones that
-# open or close something, which is markup in any case.
+from ..model.spans_glossa import LENGTH
+
+# Inline elements whose content is code, not text (TMX 1.4b; XLIFF 1.2 and 2.0), and those for opening and closing
+# codes, which are always markup.
 CODES = ("bpt", "ept", "it", "ph", "ut", "x", "bx", "ex", "sc", "ec")
 PAIRED = ("bpt", "ept", "bx", "ex", "sc", "ec")
-# Attributes that say what a code is, in the original or as an editor shows it.
+# Attributes with the original code, or its form in an editor.
 _CONTENTS = ("equiv-text", "equiv", "disp")
 BREAK_TYPES = re.compile(r"(x-|xlf:|fmt:)?(lb|pb|br|p|linebreak|pagebreak)", re.I)
-# Elements of HTML that start a line, line ends as they are or escaped, and the same in RTF.
+# Line breaks: elements of HTML, line ends, also escaped, and RTF.
 _BREAK = re.compile(
     r"\s*(</?(br|p|div|li|ul|ol|tr|td|th|table|hr|h\d)\b[^<>]*>|(\\[nrt])+|\\(line|par|tab|page)\b|[\n\r\t\u2028\u2029]+)\s*",
     re.I,
 )
+# A directive of printf after its %, as in GNU gettext and Apple's strings, for codes and for strings of programs.
+# `find_spans` is stricter, since other texts have percent signs too, as in `50% of it`.
+DIRECTIVE = (
+    r"(?P<number>\d+\$)?"
+    rf"(?P<rest>\#@\w+@|[-+ \#0'I]*(?:\*|\d+)?(?:\.(?:\*|\d+)?)?{LENGTH}(?:<PRI\w+>|[a-zA-Z@]))"
+)
 _PLACEHOLDER = re.compile(
-    r"""\s*(?:
+    rf"""\s*(?:
       %[A-Za-z_][\w.-]+%(?!\w)  # %name%
-    | %(?:\d+\$)?[-+\x20#0']*(?:\*|\d+)?(?:\.(?:\*|\d+))?(?:hh|h|ll|l|L|q|j|z|t)?[A-Za-z@%]  # printf: %d %1$s %.2f
+    | %(?:{DIRECTIVE}|%)  # printf: %d %1$s %.2f
     | %\([^()]*\)[-+\x20#0]*\d*(?:\.\d+)?[A-Za-z]  # Python: %(name)s
     | %L?\d+  # Qt: %1
-    | [$\#]?\{[^\\<>]*\} | \[\[?[\w.$:-]+\]\]?  # {0} {name} {{ name }} ${name} #{name} [name]
+    | [$\#]?\{{[^\\<>]*\}} | \[\[?[\w.$:-]+\]\]?  # {{0}} {{name}} ${{name}} #{{name}} [name]
     | \$[\w.]+\$? | [@!:][A-Za-z_]\w* | __\w+__  # $name @count :name __name__
     | <%.*?%> | <\?.*?\?>
     )\s*""",
@@ -34,7 +42,7 @@ _PLACEHOLDER = re.compile(
 
 
 def texts(nodes: Sequence[Any]) -> list[str]:
-    """The text of each segment of a unit. A code that only one of them describes is the same in the others, by id."""
+    """The text of each segment of a unit. Codes with the same id in several segments are the same code."""
     known: dict[str, str] = {}
     for code in (child for node in nodes for child in node.iter("{*}*")):
         if _name(code) in CODES and (found := _shown(code)):
@@ -47,14 +55,14 @@ def _name(element) -> str:
 
 
 def _key(code) -> str:
-    """What a code and its copy in the other language have in common."""
+    """The identity of a code, which its copy in the other language shares."""
     return f"{_name(code)} {code.get('id') or code.get('x') or ''}"
 
 
 def _text(node, known: dict[str, str]) -> str:
     parts = [node.text or ""]
     for child in node:
-        if isinstance(child.tag, str):  # the tag of a comment is no text
+        if isinstance(child.tag, str):  # comments have no string as their tag
             numbered = child.get("id") or child.get("x")
             shown = _shown(child) or (known.get(_key(child), "") if numbered else "")
             parts.append(shown if _name(child) in CODES else _text(child, known))
@@ -63,7 +71,7 @@ def _text(node, known: dict[str, str]) -> str:
 
 
 def _shown(code) -> str:
-    """What stands for a code in the text: a space, a placeholder or nothing."""
+    """The text for a code: a space, a placeholder or ""."""
     types = (code.get(name, "") for name in ("type", "ctype", "subType"))
     if any(map(BREAK_TYPES.fullmatch, types)):
         return " "
@@ -79,7 +87,7 @@ def _is_placeholder(content: str) -> bool:
 
 
 def _original(code) -> str:
-    """The code that an element of XLIFF 2.0 refers to."""
+    """The original code to which an element of XLIFF 2.0 refers."""
     name = code.get("dataRef")
     unit = next(code.iterancestors("{*}unit"), None) if name else None
     data = () if unit is None else unit.iterfind("{*}originalData/{*}data")

@@ -22,7 +22,7 @@ from .texts.alignment import Aligner, AttentionAligner, aligned, link_rows
 from .texts.labels import Label
 from .texts.spans import MOVED, pair_of, put_spans, without
 from .texts.tags import Piece, Tagged
-from .texts.text import Sentence, Text
+from .texts.text import Reading, ReadMatch, Sentence, Target, Text
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -187,11 +187,12 @@ class Translator:
             cut = _goes_on(segments, index)
             label = None if segment.copied or cut else Label.of(segment, strict=tagged.label is not None)
             code = language or self.target_language or tagged.label
-            sentence = Sentence(segment, start, cut, "", language, code, label, self.engine.profile.add_stops)
+            target = Target(language, code, "" if segment.copied else prefix)
+            sentence = Sentence(segment, start, Reading(cut, label, self.engine.profile.add_stops), target)
             if segment.copied:
                 sentence.keep_source("", failed=False)
             else:
-                sentence.prefix, prefix = prefix, ""
+                prefix = ""
                 if failure := self._too_long(sentence.asked, translator.tokenizer):
                     sentence.keep_source(failure, failed=True)
             sentences.append(sentence)
@@ -238,19 +239,19 @@ class Translator:
         without their spans, which are then put where the words around them are.
         """
         waiting = [sentence for sentence in sentences if not sentence.translations]
-        for language in dict.fromkeys(sentence.language for sentence in waiting):
-            own = [sentence for sentence in waiting if sentence.language == language]
+        for language in dict.fromkeys(sentence.target.language for sentence in waiting):
+            own = [sentence for sentence in waiting if sentence.target.language == language]
             self._translate_segments(own, self._in_language(language), progress)
 
     def _translate_segments(self, sentences: list[Sentence], translator: SentenceTranslator, progress: bool) -> None:
-        asked = [Asked(each.asked, each.prefix, each.match_read, each.matches) for each in sentences]
+        asked = [Asked(each.asked, each.target.prefix, each.match.text, each.match.used) for each in sentences]
         for sentence, found in zip(sentences, translator.translate(asked, progress), strict=True):
             sentence.translations = found
         again = [sentence for sentence in sentences if sentence.lacks_sentinels]
         for sentence in again:  # as models read it that have not learned to keep sentinels
             sentence.segment = self._read(sentence.segment, numbered=False)
-            sentence.match_read, sentence.matches = "", ()
-        asked = [Asked(sentence.asked, sentence.prefix) for sentence in again]
+            sentence.match = ReadMatch()
+        asked = [Asked(sentence.asked, sentence.target.prefix) for sentence in again]
         for sentence, found in zip(again, translator.translate(asked), strict=True):
             sentence.translations = found
         broken = [sentence for sentence in sentences if not sentence.write(sentence.translations)]
@@ -262,7 +263,7 @@ class Translator:
     def _translate_without_spans(self, sentences: list[Sentence], translator: SentenceTranslator) -> None:
         bare = [without(sentence.source, sentence.segment.spans) for sentence in sentences]
         own = [self._bare(sentence, rest.text) for sentence, rest in zip(sentences, bare, strict=True)]
-        asked = [Asked(sentence.asked, sentence.prefix) for sentence in own]
+        asked = [Asked(sentence.asked, sentence.target.prefix) for sentence in own]
         pairs = []
         for sentence, found in zip(own, translator.translate(asked), strict=True):
             sentence.write(found)
@@ -282,11 +283,11 @@ class Translator:
     def _bare(self, sentence: Sentence, text: str) -> Sentence:
         """A sentence of which only `text` is left."""
         segment = self._read(Segment(text, ""), numbered=False)
-        if self.engine.profile.add_stops and not sentence.cut:
+        if self.engine.profile.add_stops and not sentence.reading.cut:
             segment = with_stop(segment)
-        label = None if sentence.label is None else Label.of(segment, sentence.label.strict)
-        bare = replace(sentence, segment=segment, label=label, translations=[], places=[])
-        return replace(bare, match_read="", matches=())
+        label = sentence.reading.label and Label.of(segment, sentence.reading.label.strict)
+        reading = replace(sentence.reading, label=label)
+        return replace(sentence, segment=segment, reading=reading, match=ReadMatch(), translations=[], places=[])
 
     def aligner(self, translator: SentenceTranslator | None = None) -> Aligner:
         """Links the words of texts and translations, in the language of `translator` or the one that is chosen."""
@@ -311,7 +312,7 @@ class Translator:
         return results
 
     def _link(self, texts: Sequence[Text], results: Sequence[Sequence[Translation]]) -> None:
-        languages = [text.sentences[0].language for text in texts]
+        languages = [text.sentences[0].target.language for text in texts]
         for language in dict.fromkeys(languages):
             rows = [
                 (text.source, each)

@@ -223,7 +223,7 @@ def test_messages_in_units(tmp_path):
 )
 def test_a_file_of_another_language_is_refused(tmp_path, name, text):
     """The case `language-of-file`."""
-    with pytest.raises(GlossaError, match=r"says that its translations are in (German|Spanish)"):
+    with pytest.raises(GlossaError, match=r"declares that its translations are in (German|Spanish)"):
         shouted(tmp_path, name, text)
 
 
@@ -329,7 +329,7 @@ def test_a_message_that_cannot_be_read_is_left_alone_and_named(tmp_path, capsys)
         (tmp_path / f"{version}.xliff").write_text(xliff)
         DocumentJob(tmp_path / f"{version}.xliff", tmp_path / version, languages=KNOWN).run(Given(str.upper))
         assert "<target" not in (tmp_path / version).read_text() and "state=" not in (tmp_path / version).read_text()
-        assert f"{version}.xliff, line 2: a message that cannot be read is left alone." in capsys.readouterr().err
+        assert f"{version}.xliff, line 2: a broken ICU message is left alone." in capsys.readouterr().err
 
 
 def test_a_section_in_a_book(tmp_path):
@@ -350,7 +350,7 @@ def test_languages_that_files_say(tmp_path, capsys):
     assert shouted(tmp_path, "a.html", page.format("en", "Hi there")) == page.format("fr", "HI THERE")
     (tmp_path / "a.html").write_text(page.format("de", "Hi there"))
     DocumentJob(tmp_path / "a.html", tmp_path / "b.html", languages=KNOWN).run(Given(str.upper))
-    assert "a.html says that its text is in German (de); it is translated as English." in capsys.readouterr().err
+    assert "a.html declares that its text is in German (de); it is translated as English." in capsys.readouterr().err
     assert (tmp_path / "b.html").read_text() == page.format("de", "HI THERE")
 
 

@@ -5,7 +5,8 @@ from shutil import which
 
 from translating import KNOWN, Given, shouted
 
-from glossa.apps.documents.formats.opening import Languages, open_document
+from glossa.apps.documents.formats.format import LanguagePair
+from glossa.apps.documents.formats.opening import open_document
 from glossa.apps.documents.job import DocumentJob
 
 
@@ -57,14 +58,14 @@ msgstr ""
 
 def test_the_header_of_a_template(tmp_path):
     """The case `pot-header`."""
-    found = shouted(tmp_path, "a.pot", TEMPLATE, languages=Languages("en", "pl"))
+    found = shouted(tmp_path, "a.pot", TEMPLATE, languages=LanguagePair("en", "pl"))
     assert '"Language: pl\\n"' in found and "charset=UTF-8" in found and "fuzzy" not in found
     assert '"Plural-Forms: nplurals=3; plural=' in found and 'msgstr[2] "%d CATS"' in found
     assert 'msgstr[0] "%d CAT"' in found
-    assert "msgstr[1]" not in shouted(tmp_path, "a.pot", TEMPLATE, languages=Languages("en", "ja"))
+    assert "msgstr[1]" not in shouted(tmp_path, "a.pot", TEMPLATE, languages=LanguagePair("en", "ja"))
     if which("msgfmt"):
         for language in ("pl", "fr", "ja", "ar"):
-            found = shouted(tmp_path, "a.pot", TEMPLATE, languages=Languages("en", language))
+            found = shouted(tmp_path, "a.pot", TEMPLATE, languages=LanguagePair("en", language))
             (tmp_path / "a.po").write_text(found, encoding="utf-8")
             checked = ["msgfmt", "--check-format", "--check-header", "-o", "/dev/null", tmp_path / "a.po"]
             result = subprocess.run(checked, capture_output=True, text=True)
@@ -105,7 +106,7 @@ def test_names_and_abbreviations_have_no_accelerator(tmp_path):
 
 
 def test_a_header_without_plural_forms_gets_those_of_the_language(tmp_path):
-    header, polish = 'msgid ""\nmsgstr "Language: \\n"\n', Languages("en", "pl")
+    header, polish = 'msgid ""\nmsgstr "Language: \\n"\n', LanguagePair("en", "pl")
     forms = f'{header}\nmsgid "%d cat"\nmsgid_plural "%d cats"\nmsgstr[0] ""\nmsgstr[1] ""\n'
     found = shouted(tmp_path, "a.po", forms, languages=polish)
     assert '"Language: pl\\n"\n"Plural-Forms: nplurals=3; plural=n == 1 ?' in found and 'msgstr[2] "%d CATS"' in found
@@ -117,4 +118,4 @@ def test_plural_forms_that_are_made_are_reported(tmp_path, capsys):
     (tmp_path / "a.po").write_text(f'{header}msgid "%d cat"\nmsgid_plural "%d cats"\nmsgstr[0] ""\nmsgstr[1] ""\n')
     DocumentJob(tmp_path / "a.po", tmp_path / "b.po", languages=KNOWN).run(Given(str.upper))
     assert 'msgstr[0] "%d CAT"\nmsgstr[1] "%d CATS"\nmsgstr[2] "%d CATS"\n' in (tmp_path / "b.po").read_text()
-    assert "1 plural forms that the language has and the file has not" in capsys.readouterr().err
+    assert "1 plural forms that the language needs were missing" in capsys.readouterr().err

@@ -6,13 +6,13 @@ from unicodedata import normalize
 
 import pytest
 
-from glossa.apps.documents.formats.opening import UNKNOWN, Languages
+from glossa.apps.documents.formats.format import UNKNOWN, LanguagePair
 from glossa.apps.documents.glossary import Glossary, read_glossary, stemmer
 from glossa.base.errors import GlossaError
 from glossa.base.languages import language_code
 from glossa.cli.translate import main
 
-PAIR = Languages("en", "de")
+PAIR = LanguagePair("en", "de")
 ROWS = [
     ("pump", "Pumpe"),
     ("water pump", "Wasserpumpe"),
@@ -77,12 +77,13 @@ class TestFind:
         assert glossary.has(term, normalize(form, "Das öffentliche Café ist hier."))
 
     def test_without_spaces_between_words(self):
-        assert found("请检查水泵和电源。", [("水泵", "water pump")], Languages("zh", "en")) == [("水泵", "water pump")]
+        rows = [("水泵", "water pump")]
+        assert found("请检查水泵和电源。", rows, LanguagePair("zh", "en")) == rows
 
     def test_of_a_language_without_a_stemmer(self, caplog):
         caplog.set_level("INFO")
         rows = [("nasos", "pump")]
-        assert found("Nasos va nasoslar.", rows, Languages("uz", "en")) == [("Nasos", "pump")]
+        assert found("Nasos va nasoslar.", rows, LanguagePair("uz", "en")) == [("Nasos", "pump")]
         assert "no stemmer for uz" in caplog.text
 
     def test_all_stemmers_of_the_library_are_used(self):
@@ -94,7 +95,7 @@ class TestFind:
         assert [stemmer(code) is str.casefold for code in ("nb", "nn", "ja", None)] == [False, False, True, True]
 
     def test_the_form_at_the_beginning_of_a_translation(self):
-        rows, languages = [("pump", "pompe")], Languages("en", "fr")
+        rows, languages = [("pump", "pompe")], LanguagePair("en", "fr")
         (capital,), (small,) = (Glossary(rows, languages).find(text) for text in ("The pump.", "the pump"))
         assert (capital.targets, capital.first, small.first) == (("pompe",), ("Pompe",), ("pompe",))
 
@@ -127,7 +128,7 @@ class TestHas:
         assert [glossary.has(house, text) for text in ("Das Haus.", "Das Haus (alt).")] == [False, True]
 
     def test_compounds_are_of_some_languages(self):
-        glossary = Glossary([("house", "casa")], Languages("en", "es"))
+        glossary = Glossary([("house", "casa")], LanguagePair("en", "es"))
         assert not glossary.has(glossary.find("A house.")[0], "Una sobrecasa.")
 
 
@@ -193,10 +194,10 @@ class TestFiles:
         assert read_glossary(tmp_path / "a.tsv", PAIR, ["Hemd"]).targets == {"shirt": ["T-Shirt"]}
 
     def test_files_that_are_not_there_or_need_languages(self, tmp_path):
-        with pytest.raises(GlossaError, match=r"none\.tsv is not there\. Give a file of terms"):
+        with pytest.raises(GlossaError, match=r"none\.tsv does not exist\. Give a file of terms"):
             read_glossary(tmp_path / "none.tsv", PAIR)
         (tmp_path / "a.tbx").write_text(TBX)
-        with pytest.raises(GlossaError, match="the languages of the model are not known"):
+        with pytest.raises(GlossaError, match="the languages of the model are unknown"):
             read_glossary(tmp_path / "a.tbx", UNKNOWN)
 
     def test_without_the_library(self, monkeypatch):

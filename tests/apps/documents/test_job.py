@@ -49,7 +49,7 @@ def test_a_folder(tmp_path, capsys):
     assert found == {"a.md": "# ONE\n", "b.html": "<p>TWO</p>", "c.txt": "THREE\n"}
     assert (tmp_path / "out" / "deep" / "b.html").is_file()
     shown = capsys.readouterr().err
-    assert "3 texts in 3 files: 3 sentences." in shown and "1 files in" in shown and "left out" in shown
+    assert "3 texts in 3 files: 3 sentences." in shown and "1 files in" in shown and "are skipped" in shown
     with pytest.raises(GlossaError, match="has no documents of a known format"):
         run(tmp_path / "in", tmp_path / "other", format="epub")
 
@@ -62,7 +62,7 @@ def test_programs_in_typescript_are_left_out_of_a_folder_by_name(tmp_path, capsy
     run(tmp_path / "in", tmp_path / "out")
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["app.ts"]
     assert "ONE</translation>" in (tmp_path / "out" / "app.ts").read_text()
-    assert "left out: main.ts" in capsys.readouterr().err
+    assert "are skipped: main.ts" in capsys.readouterr().err
 
 
 def test_a_broken_file_does_not_stop_the_others_of_a_folder(tmp_path, capsys):
@@ -75,7 +75,7 @@ def test_a_broken_file_does_not_stop_the_others_of_a_folder(tmp_path, capsys):
         run(tmp_path / "in", tmp_path / "out")
     assert {path.name: path.read_text() for path in (tmp_path / "out").iterdir()} == {"a.html": "<p>ONE</p>"}
     shown = capsys.readouterr().err
-    assert shown.count("b.json") == 1 and shown.count("left out: c.png") == 1
+    assert shown.count("b.json") == 1 and shown.count("are skipped: c.png") == 1
     (tmp_path / "in" / "a.html").unlink()
     with pytest.raises(GlossaError, match=r"b\.json.*JSON"):
         run(tmp_path / "in", tmp_path / "none")

@@ -70,7 +70,7 @@ def test_keys_of_the_command(tmp_path, tiny_run, capsys):
         main(["some/model", "--keys", "title"])
     (tmp_path / "a.json").write_text('{"a": "a k.", "b": "a k."}')
     files = ["--input", str(tmp_path / "a.json"), "--output", str(tmp_path / "b.json"), "--engine", "torch"]
-    with pytest.raises(GlossaError, match="must be patterns with commas between"):
+    with pytest.raises(GlossaError, match="give patterns separated by commas"):
         main([str(tiny_run), *files, "--keys", "a,,b"])
     main([str(tiny_run), *files, "--num_beams", "1", "--keys", "b"])
     assert json.loads((tmp_path / "b.json").read_text())["a"] == "a k."

@@ -8,9 +8,9 @@ import pytest
 from small_models import knows
 from translating import KNOWN, Given
 
-from glossa.apps.documents.formats.opening import Opened
+from glossa.apps.documents.formats.format import Opened
 from glossa.apps.documents.job import DocumentJob
-from glossa.apps.documents.memory import Kept
+from glossa.apps.documents.resuming import SavedTranslations
 from glossa.model.spans_glossa import MEMORY
 from glossa.translate.memory.store import Memory
 from glossa.translate.memory.units import Unit
@@ -146,7 +146,7 @@ def test_finished_sentences_of_an_interrupted_job_count_only_with_the_same_match
 
     for units, expected in ((UNITS, [NEAR, "It rains."]), (UNITS, None), ([(UNITS[0][0], "Neu.")], [NEAR])):
         sentences = planned(units)
-        Kept(translate, tmp_path / "segments.jsonl").translate(sentences)
+        SavedTranslations(translate, tmp_path / "segments.jsonl").translate(sentences)
         assert (asked.pop() if asked else None) == expected
         assert [match.score for match in sentences[0].best.matches] == [88]
 

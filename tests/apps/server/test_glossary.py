@@ -6,7 +6,7 @@ import pytest
 import requests
 from running_server import ask, send
 
-from glossa.apps.documents.formats.opening import Languages
+from glossa.apps.documents.formats.format import LanguagePair
 from glossa.apps.documents.glossary import Glossary, terms_of_lines
 from glossa.apps.server.models import Models
 from glossa.apps.server.refusals import MAX_GLOSSARY, MAX_TERMS
@@ -25,7 +25,7 @@ TEXTS = ["a k.", "b l. c m."]
 @pytest.fixture(scope="module")
 def ours(confident_run):
     """What `glossa translate --glossary` gives."""
-    glossary = Glossary([("a", "q"), ("b", "r")], Languages("en", "fr"))
+    glossary = Glossary([("a", "q"), ("b", "r")], LanguagePair("en", "fr"))
     translator = build_translator([str(confident_run)], "auto", checks=Checks(confident=True), glossary=glossary)
     return [best for best, *_ in translator.translate(TEXTS)]
 

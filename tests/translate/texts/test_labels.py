@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from translating import Answers, Characters, Function, Given, translated
 
-from glossa.apps.documents.formats.opening import Languages
+from glossa.apps.documents.formats.format import LanguagePair
 from glossa.apps.documents.job import DocumentJob
 from glossa.translate.engines.engine import Search
 from glossa.translate.texts.labels import COLON, ELLIPSIS, EXCLAMATION, NONE, OTHER, QUESTION, STOP, End, with_end
@@ -185,7 +185,7 @@ def test_equal_sentences_of_a_folder_end_by_their_format(tmp_path):
     (tmp_path / "in" / "a.html").write_text("<p>Go!</p>")
     (tmp_path / "in" / "b.json").write_text('{"a": "Go!"}')
     translator = Given(lambda text: "Los.")
-    DocumentJob(tmp_path / "in", tmp_path / "out", languages=Languages("en", "de")).run(translator)
+    DocumentJob(tmp_path / "in", tmp_path / "out", languages=LanguagePair("en", "de")).run(translator)
     assert (tmp_path / "out" / "a.html").read_text() == "<p>Los.</p>"
     assert (tmp_path / "out" / "b.json").read_text() == '{"a": "Los!"}'
 

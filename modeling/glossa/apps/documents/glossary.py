@@ -1,4 +1,4 @@
-"""Glossaries: terms of a language and what they are in another, found in texts as whole words, also inflected."""
+"""Glossaries: terms with their translations, which are found in texts as whole words, also inflected."""
 
 import logging
 import re
@@ -16,7 +16,7 @@ from ...model.spans_glossa import find_spans
 from ...readers.columns import HEADER, Columns
 from ...readers.reading import read_rows
 from ...translate.search.terms import Term
-from .formats.opening import Languages
+from .formats.format import LanguagePair
 from .formats.tokens import attributes, text_parts
 from .formats.xml_positions import xml_tokens
 from .places import line_numbers
@@ -25,16 +25,16 @@ logger = logging.getLogger(__name__)
 
 # A character of a script without spaces, or a word.
 _WORD = re.compile(rf"[{IDEOGRAPHS}]|[^\W_{IDEOGRAPHS}]+")
-EXACT, SAME_WORDS, INFLECTED = range(3)  # how well words match, best first
-# Languages that write a noun and what specifies it as one word, the noun last.
+EXACT, SAME_WORDS, INFLECTED = range(3)  # ranks of matches, best first
+# Languages with compounds, which end with their head noun.
 COMPOUNDING = ("da", "de", "et", "fi", "hu", "is", "lb", "nb", "nl", "nn", "no", "sv")
-SHORTEST_HEAD = 4  # letters of the stem of such a noun
+SHORTEST_HEAD = 4  # letters of the stem of a head noun
 LONGEST = 40  # words of a term: a model writes up to twice the tokens of the sentence, and 50 more
 Stem = Callable[[str], str]
 
 
 class Word(NamedTuple):
-    """A word of a text: its characters, and where they are."""
+    """A word of a text, and its position."""
 
     text: str
     start: int
@@ -45,9 +45,9 @@ class Entry(NamedTuple):
     """A term of a glossary.
 
     Attributes:
-        words: Its words as they are written.
-        gaps: What stands between them, without white space.
-        text: All of it.
+        words: Its words.
+        gaps: The characters between the words, without white space.
+        text: The whole term.
         before: The marks before its first word, as in ".NET".
         after: The marks after its last word, as in "C++".
     """
@@ -59,7 +59,7 @@ class Entry(NamedTuple):
     after: str
 
     def has_marks(self, text: str, words: Sequence[Word]) -> bool:
-        """Whether `words` of a text stand between the marks of the term."""
+        """Whether the marks of the term are around `words` of a text."""
         return text.endswith(self.before, 0, words[0].start) and text.startswith(self.after, words[-1].end)
 
 
@@ -78,16 +78,15 @@ def _gaps(text: str, words: Sequence[Word]) -> tuple[str, ...]:
 
 
 def stemmer(language: str | None) -> Stem:
-    """A function that gives words of a language their stem, in small letters.
+    """A function that returns the stem of a word, in lower case.
 
-    Of a language that Snowball does not know, words are their own stems. Raises `GlossaError` if the library is not
-    there.
+    In languages without a Snowball stemmer, it returns the word. Raises `GlossaError` if the library is missing.
     """
     library = require("snowballstemmer", "documents")
     code = {"nb": "no", "nn": "no"}.get(language or "", language)
     name = language_name(code).split(" ")[0].lower() if code else ""
     if name not in library.algorithms():
-        logger.info("Snowball has no stemmer for %s: its terms are found as they are written.", language)
+        logger.info("Snowball has no stemmer for %s: its terms are found without inflection.", language)
         return str.casefold
     stem = library.stemmer(name)
     known: dict[str, str] = {}
@@ -102,9 +101,9 @@ def stemmer(language: str | None) -> Stem:
 
 
 class Phrases:
-    """Finds sequences of words in texts: the longest first, and in the case that they are written in.
+    """Finds sequences of words in texts, the longest first.
 
-    Words in small letters are found in any case. Those with capitals need them, apart from a text that has none.
+    Words in lower case are found in any case. Words with capitals must have them in the text too, unless it has none.
     """
 
     def __init__(self, texts: Sequence[str], stem: Stem):
@@ -115,7 +114,7 @@ class Phrases:
         self.longest = max(map(len, self.entries), default=0)
 
     def find(self, text: str) -> Iterator[tuple[Entry, int, int]]:
-        """The matches in a text, from left to right: the entry, its first character, and the one after its last."""
+        """The matches in a text, from left to right: each entry with its start and end."""
         words, position = words_of(text), 0
         stems = [self.stem(word.text) for word in words]
         small = not any(map(str.isupper, text))
@@ -138,7 +137,7 @@ class Phrases:
 
 
 def _rank(entry: Entry, text: str, words: Sequence[Word], small: bool) -> int | None:
-    """How well words of a text match an entry with the same stems; None if they do not."""
+    """The rank of the match of words and an entry with the same stems; None if they do not match."""
     if _gaps(text, words) != entry.gaps or not entry.has_marks(text, words):
         return None
     written = [word.text for word in words]
@@ -159,14 +158,14 @@ def _has_case(word: str, own: str, small: bool) -> bool:
 
 
 class Glossary:
-    """Terms and what they are in another language.
+    """Terms and their translations.
 
     Args:
         rows: Pairs of a term and one of its translations, in Unicode's form NFC.
-        languages: The codes of the two, if known.
+        languages: The languages of terms and translations.
     """
 
-    def __init__(self, rows: Sequence[tuple[str, str]], languages: Languages):
+    def __init__(self, rows: Sequence[tuple[str, str]], languages: LanguagePair):
         self.target_language = language_code(languages.target or "")
         self.stems = [stemmer(code) for code in (languages.source, languages.target)]
         self.targets: dict[str, list[str]] = {}
@@ -178,7 +177,7 @@ class Glossary:
         self._phrases: dict[tuple[str, ...], Phrases] = {}
 
     def find(self, text: str) -> list[Term]:
-        """The terms in a text, each once, from left to right."""
+        """The terms in a text, without duplicates, from left to right."""
         text = normalize("NFC", text)
         spans = find_spans(text)
         starts_upper = TextFacts(text).starts_upper
@@ -194,14 +193,14 @@ class Glossary:
         return list(found.values())
 
     def has(self, term: Term, translation: str) -> bool:
-        """Whether a translation has one of the targets of a term, perhaps inflected or at the end of a compound."""
+        """Whether a translation has a translation of a term, perhaps inflected or at the end of a compound."""
         if term.targets not in self._phrases:
             self._phrases[term.targets] = Phrases([*term.targets, *term.first], self.stems[1])
         phrases, translation = self._phrases[term.targets], normalize("NFC", translation)
         return next(phrases.find(translation), None) is not None or self._in_compound(phrases, translation)
 
     def _in_compound(self, phrases: Phrases, translation: str) -> bool:
-        """Whether a longer word of the translation ends with a target, in languages that write compounds as a word."""
+        """Whether a compound in a translation ends with a translation of the term."""
         if self.target_language not in COMPOUNDING:
             return False
         heads = tuple(
@@ -214,13 +213,13 @@ class Glossary:
         return bool(heads) and any(self.stems[1](word.text).endswith(heads) for word in words_of(translation))
 
 
-def read_glossary(path: Path, languages: Languages, forbidden: Sequence[str] = ()) -> Glossary:
-    """The glossary in a file: two columns of a table, with or without a header, or TBX.
+def read_glossary(path: Path, languages: LanguagePair, forbidden: Sequence[str] = ()) -> Glossary:
+    """The glossary in a file: a table of two columns, with or without a header, or TBX.
 
-    Raises `GlossaError` for a row without a term on either side, and for one whose only targets are forbidden.
+    Raises `GlossaError` for a row with an empty term, and for a term whose translations are all forbidden.
     """
     if not path.is_file():
-        raise GlossaError(f"--glossary {path} is not there. Give a file of terms: TSV, CSV or TBX.")
+        raise GlossaError(f"--glossary {path} does not exist. Give a file of terms: TSV, CSV or TBX.")
     rows = list(_read_tbx(path, languages) if path.suffix.lower() == ".tbx" else _read_table(path, languages))
     if not rows:
         raise GlossaError(f"--glossary {path} has no terms. Give a file with a term and its translation in each row.")
@@ -233,16 +232,16 @@ def read_glossary(path: Path, languages: Languages, forbidden: Sequence[str] = (
     for source, fine in allowed.items():
         if not fine:
             raise GlossaError(
-                f"{path}, line {places[source]}: --forbid excludes the translation of {source!r}. Change one of both."
+                f"{path}, line {places[source]}: --forbid excludes the translation of {source!r}. Change one of them."
             )
     kept = [(source, target) for source, target, _ in rows if not any(_contains(target, word) for word in forbidden)]
     return Glossary(kept, languages)
 
 
 def terms_of_lines(text: str) -> list[tuple[str, str]]:
-    """The terms in lines of a text, each with a term, a tab or =>, and its translation.
+    """The terms in a text whose lines have a term, a tab or =>, and its translation.
 
-    Raises `GlossaError` for a line without one of the three, and for a term without a word.
+    Raises `GlossaError` for other lines, and for a term without a word.
     """
     found = []
     for number, line in enumerate(text.splitlines(), 1):
@@ -260,7 +259,7 @@ def _contains(target: str, word: str) -> bool:
     return next(Phrases([word], str.casefold).find(target), None) is not None
 
 
-def _read_table(path: Path, languages: Languages) -> Iterator[tuple[str, str, int]]:
+def _read_table(path: Path, languages: LanguagePair) -> Iterator[tuple[str, str, int]]:
     names: tuple[tuple[str, str], ...] = (("source", "target"),)
     if languages.source and languages.target:
         names = ((languages.source, languages.target), *names)
@@ -277,21 +276,21 @@ def _checked(path: Path | str, line: int, source: str, target: str) -> tuple[str
         words = len(words_of(text))
         if not words:
             raise GlossaError(
-                f"{path}, line {line}: the {side} of {other!r} has no word. Write a term there, or take the row out."
+                f"{path}, line {line}: the {side} of {other!r} has no word. Write a term there, or remove the row."
             )
         if words > LONGEST:
             raise GlossaError(
                 f"{path}, line {line}: the {side} of {other[:40]!r} has {words:,} words; a term may have {LONGEST}. "
-                "Shorten it, or take the row out."
+                "Shorten it, or remove the row."
             )
     return source, target, line
 
 
-def _read_tbx(path: Path, languages: Languages) -> Iterator[tuple[str, str, int]]:
-    """The terms of both languages of each entry, every one of the source with every one of the target."""
+def _read_tbx(path: Path, languages: LanguagePair) -> Iterator[tuple[str, str, int]]:
+    """The terms of each entry: each source term with each target term."""
     if languages.source is None or languages.target is None:
         raise GlossaError(
-            f"--glossary {path} has terms by language, and the languages of the model are not known. Give a table of "
+            f"--glossary {path} has terms by language, but the languages of the model are unknown. Give a table of "
             "two columns."
         )
     found = False
@@ -305,7 +304,7 @@ def _read_tbx(path: Path, languages: Languages) -> Iterator[tuple[str, str, int]
                 yield _checked(path, line, source, target)
     if not found:
         raise GlossaError(
-            f"--glossary {path} has no entry in both {languages.source} and {languages.target}. Give one that has."
+            f"--glossary {path} has no entry in both {languages.source} and {languages.target}. Give another one."
         )
 
 
@@ -318,7 +317,7 @@ def _tbx_entries(path: Path) -> Iterator[tuple[int, dict[str, list[str]]]]:
     tokens, number = xml_tokens(text, str(path)), line_numbers(text)
     entries: list[tuple[int, dict[str, list[str]]]] = []
     language = ""
-    words: list[str] | None = None  # of a term that is read
+    words: list[str] | None = None  # of the term that is being read
     for token in tokens:
         name = token.name.rpartition(":")[2]
         if token.kind == "text" and words is not None:

@@ -1,4 +1,4 @@
-"""Translate documents: `glossa translate MODEL --input report.html --output report.fr.html`, or folders of them."""
+"""Translate documents and folders: `glossa translate MODEL --input report.html --output report.fr.html`."""
 
 import shutil
 import sys
@@ -16,15 +16,16 @@ from ...translate.engines.stamps import stamp_models
 from ...translate.review import Problems, find_problems
 from ...translate.search.terms import count
 from ...translate.texts.text import Sentence, Text
+from .formats.format import UNKNOWN, LanguagePair, Opened
 from .formats.keys import Keys
-from .formats.opening import UNKNOWN, Languages, Opened, format_of, is_program, open_document
-from .memory import Kept, Translate
-from .places import Document, Edit, compose, line_numbers
+from .formats.opening import format_of, format_of_file, open_document
+from .places import Document, Edit, Recalled, compose, line_numbers
+from .resuming import SavedTranslations, Translate
 
 if TYPE_CHECKING:
     from ...translate.translator import Translator
 
-SHOWN = 5  # names of files that are left out
+SHOWN = 5  # names of skipped files in a message
 CHUNK = 500  # texts of a document that are translated together
 
 
@@ -34,60 +35,59 @@ class DocumentJob:
 
     Attributes:
         source: A file, or a folder of files.
-        target: The file or folder that is written.
-        format: Name of the format; None if names of files say it.
-        languages: Codes of the languages, if known.
-        settings: What decides the translations: only a job with the same ones continues an interrupted one.
-        models: Names of the models, whose content does so too.
+        target: The file or folder to write.
+        format: The name of the format; None to find it by the names of files.
+        languages: The languages.
+        settings: The settings that translations depend on. A job continues an interrupted one with the same settings.
+        models: The names of the models. A job continues an interrupted one with the same content of models.
         keys: The keys in JSON and YAML whose values are translated; None for all.
     """
 
     source: Path
     target: Path
     format: str | None = None
-    languages: Languages = UNKNOWN
+    languages: LanguagePair = UNKNOWN
     settings: dict[str, Any] = field(default_factory=dict)
     models: Sequence[str] = ()
     keys: Keys | None = None
 
     def files(self) -> list[tuple[Path, Path, str]]:
-        """Each file, its place in the output, and its format. Raises `GlossaError` if there is none."""
+        """Each file, its path in the output, and its format. Raises `GlossaError` if there is no document."""
         if not self.source.is_dir():
             return [(self.source, Path(self.source.name), format_of(self.source.name, self.format) or "paragraphs")]
         found = []
         others = []
         for path in sorted(file for file in self.source.rglob("*") if file.is_file()):
-            kind = format_of(path.name) or ("paragraphs" if path.suffix.lower() == ".txt" else None)
-            kind = None if kind is not None and is_program(path, kind) else kind
+            kind = format_of_file(path) or ("paragraphs" if path.suffix.lower() == ".txt" else None)
             others += [path] if kind is None else []
             if kind is not None and (self.format is None or kind == self.format):
                 found.append((path, path.relative_to(self.source), kind))
         if not found:
-            raise GlossaError(f"{self.source} has no documents of a known format. Give another --input.")
+            raise GlossaError(f"{self.source} has no documents of a known format. Give another --input, or --format.")
         if others:
             names = ", ".join(str(path.relative_to(self.source)) for path in others[:SHOWN])
             more = ", ..." if len(others) > SHOWN else ""
             print(
-                f"{len(others):,} files in {self.source} are of no known format, and are left out: {names}{more}",
+                f"{len(others):,} files in {self.source} have an unknown format and are skipped: {names}{more}",
                 file=sys.stderr,
             )
         return found
 
     def run(self, translator: "Translator", report: TextIO | None = None, every: bool = False) -> None:
-        """Translate all files into the folder `OUTPUT.parts`, whose content becomes the output when all are done.
+        """Translate all files into the folder `OUTPUT.parts`, whose content becomes the output at the end.
 
-        An interrupted job continues. Raises `GlossaError` if the output is there or no text has some keys, and if
-        texts or files of a folder could not be translated; all others are then.
+        An interrupted job continues. Raises `GlossaError` if the output exists or keys match no text, and at the end
+        if some texts or files were not translated.
         """
         files, broken = self._open()
         state = self.target.with_name(f"{self.target.name}.parts")
         self.target.parent.mkdir(parents=True, exist_ok=True)
         with locked(self.target):
             begin(state, {**self.settings, **stamp_models(self.models)})
-            kept = Kept(translator.translate_segments, state / "segments.jsonl")
-            if kept.found:
-                print(f"Continuing: {kept.found:,} sentences are already translated.", file=sys.stderr)
-            work = Work(translator, kept.translate, Problems(report, every), several=self.source.is_dir())
+            saved = SavedTranslations(translator.translate_segments, state / "segments.jsonl")
+            if saved.found:
+                print(f"Continuing: {saved.found:,} sentences are already translated.", file=sys.stderr)
+            work = Work(translator, saved.translate, Problems(report, every), several=self.source.is_dir())
             total = sum(len(document.places) for _, _, each in files for document in each.documents)
             with tqdm(total=total, unit=" texts", disable=not sys.stderr.isatty()) as progress:
                 for path, name, each in files:
@@ -106,7 +106,7 @@ class DocumentJob:
             raise GlossaError(f"{len(broken):,} of {len(files) + len(broken):,} files were not translated; see above.")
 
     def _open(self) -> tuple[list[tuple[Path, Path, Opened]], list[str]]:
-        """The open files, each with its place in the output, and what is wrong with the others of a folder."""
+        """The open files with their paths in the output, and the error messages of the others."""
         found, broken = [], []
         for path, name, kind in self.files():
             try:
@@ -125,11 +125,11 @@ class Work:
     """Translates documents, and counts their texts and sentences.
 
     Attributes:
-        translator: Cuts texts into sentences, and joins their translations.
-        translate_sentences: Translates these: [`Translator.translate_segments`], or what keeps or queues them first.
-        problems: What is reported.
-        several: Whether there are several files, whose names the report has.
-        hides: Whether a document does not show the sentences of a match.
+        translator: Splits texts into sentences, and joins their translations.
+        translate_sentences: Translates sentences: [`Translator.translate_segments`], or a function that calls it.
+        problems: The report.
+        several: Whether the report has the names of files.
+        hides: Whether a document must not show the sentences of a match.
     """
 
     translator: "Translator"
@@ -142,7 +142,7 @@ class Work:
     remembered: int = 0
 
     def translate(self, document: Document, path: Path, done: Callable[[int], object]) -> str:
-        """The text of a document with its places translated; `done` gets the number of texts each time."""
+        """Translate a document. `done` is called with the number of texts after each chunk."""
         for found in self.steps(document, path):
             if isinstance(found, str):
                 return found
@@ -151,11 +151,11 @@ class Work:
         raise AssertionError("the last step is the text")
 
     def steps(self, document: Document, path: Path) -> Iterator[list[Text] | str]:
-        """The texts of a document, some at a time, whose sentences are to be translated each time; last, its text."""
+        """Yield chunks of texts, whose sentences the caller translates, and at the end the translated document."""
         for note in document.notes:
             print(note, file=sys.stderr)
         edits = list(document.edits)
-        doubts: dict[tuple[int, int], Edit] = {}  # by their characters; each takes the place of other edits of these
+        doubts: list[Edit] = []  # each replaces the earlier ones and all other edits of the same characters
         number = line_numbers(document.text)
         for start in range(0, len(document.places), CHUNK):
             places = document.places[start : start + CHUNK]
@@ -164,22 +164,21 @@ class Work:
             for place, text, pieces in zip(places, texts, self.translator.join_tagged(texts), strict=True):
                 best, problem = _whole(text), ""
                 doubtful = any(map(is_doubtful, text.sentences))
-                if doubtful:
-                    doubts |= {edit[:2]: edit for edit in place.doubt}
-                if self.translator.recall and place.matched is not None:
-                    copied = all(map(_is_copied, text.sentences))
-                    matches = [
-                        match._replace(source="", target="") if self.hides(match) else match for match in best.matches
-                    ]
-                    doubts |= {edit[:2]: edit for edit in place.matched(matches, copied, doubtful)}
+                doubts += place.review.doubt if doubtful else ()
+                if self.translator.recall and place.review.matched:
+                    doubts += place.review.matched(self._recalled(text, best, doubtful))
                 if best.text != text.source or doubtful:
                     edits.append(place.edit(pieces, doubtful))
-                    problem = place.check(edits[-1].written) if place.check else ""
-                    if problem:
-                        doubts |= {edit[:2]: edit for edit in place.doubt}
+                    problem = place.writing.check(edits[-1].written)
+                    doubts += place.review.doubt if problem else ()
                 best.problem = best.problem or problem
                 self._count(text, best, number(place.start), path)
-        yield compose(document.text, [*(edit for edit in edits if edit[:2] not in doubts), *doubts.values()])
+        last = {(edit.start, edit.end): edit for edit in doubts}
+        yield compose(document.text, [*(edit for edit in edits if edit[:2] not in last), *last.values()])
+
+    def _recalled(self, text: Text, best: Translation, doubtful: bool) -> Recalled:
+        matches = [match._replace(source="", target="") if self.hides(match) else match for match in best.matches]
+        return Recalled(matches, all(map(_is_copied, text.sentences)), doubtful)
 
     def _count(self, text: Text, best: Translation, line: int, path: Path) -> None:
         self.texts += 1
@@ -190,24 +189,24 @@ class Work:
         self.problems.add(1, rows, count([best]))
 
     def summary(self, files: int) -> str:
-        """One line for the user."""
+        """A summary of the job, in a line."""
         known = f", {self.remembered:,} of them from the memory" if self.translator.recall else ""
         several = f" in {files:,} files" if files > 1 else ""
         return f"{self.texts:,} texts{several}: {self.sentences:,} sentences{known}."
 
 
 def is_doubtful(sentence: Sentence) -> bool:
-    """Whether a confidence is known and something is wrong with a translation, for which people should look at it."""
+    """Whether people should look at a translation: it has a confidence and a problem."""
     return sentence.best.confidence is not None and bool(sentence.best.problem)
 
 
 def _is_copied(sentence: Sentence) -> bool:
-    """Whether a translation stands in a memory, or there is nothing to translate."""
+    """Whether a translation is copied from a memory or the source."""
     return sentence.segment.copied or any(match.use == COPIED for match in sentence.best.matches)
 
 
 def _whole(text: Text) -> Translation:
-    """The best translation of a text, with the scores of the sentences that were translated."""
+    """The best translation of a text, with the scores of its translated sentences."""
     (whole,) = text.joined(1, scores=True, confident=False)
     if all(sentence.best.score is None or not sentence.best.tokens for sentence in text.sentences):
         whole.score = None

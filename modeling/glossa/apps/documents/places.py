@@ -1,4 +1,4 @@
-"""Places of a document where text stands, and the document with other text there; the rest stays as it is."""
+"""The places of texts in a document, and edits that write translations there. The rest of the document stays."""
 
 import re
 from bisect import bisect_left
@@ -12,12 +12,12 @@ from ...model.facts_glossa import TextFacts
 from ...translate.engines.engine import UsedMatch
 from ...translate.texts.tags import Part, Piece, Tagged, take_tags
 
-CDATA = "<![CDATA["  # begins a section that is no markup, and names the parts of one
-Written = str | tuple[int, int]  # what is written: a string, or the characters from one to another of the document
+CDATA = "<![CDATA["  # begins a section of XML without markup; the name of its parts
+Written = str | tuple[int, int]  # a string, or the start and end of characters that are copied from the document
 
 
 class Edit(NamedTuple):
-    """The characters from `start` to `end` are replaced; if `copied`, only where another edit copies them."""
+    """Replaces the characters from `start` to `end`; if `copied`, only where another edit copies them."""
 
     start: int
     end: int
@@ -25,43 +25,90 @@ class Edit(NamedTuple):
     copied: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """The use of a text in a program.
+
+    Attributes:
+        label: Whether it is a label, whose translation ends as it does.
+        marked: The text with the mark of its accelerator, such as `_Open`, if the mark was taken out of the parts.
+        context: What distinguishes it from equal texts with other translations; None if nothing does.
+    """
+
+    label: bool = False
+    marked: str = ""
+    context: str | None = None
+
+
+class Recalled(NamedTuple):
+    """The matches of a translation memory for a place.
+
+    Attributes:
+        matches: The matches.
+        copied: Whether the whole translation is copied from them.
+        doubtful: Whether people should look at the translation.
+    """
+
+    matches: Sequence[UsedMatch]
+    copied: bool
+    doubtful: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """What a document says about a translation, for people. The edits replace others of the same characters.
+
+    Attributes:
+        doubt: Edits if people should look at the translation.
+        before: Written before the translation in that case.
+        matched: Returns the edits for the matches of a memory.
+    """
+
+    doubt: Sequence[Edit] = ()
+    before: Sequence[Written] = ()
+    matched: Callable[[Recalled], Sequence[Edit]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """The way in which a translation is written into a document.
+
+    Attributes:
+        escape: Escapes text.
+        literal: Escapes text in CDATA sections of XML.
+        prepare: Functions that change the pieces of a translation, in order, before they are laid out.
+        layout: Returns what is written for a place and the pieces of its translation.
+        check: Returns what is wrong with what is written, or "".
+    """
+
+    escape: Callable[[str], str] = str
+    literal: Callable[[str], str] = str
+    prepare: Sequence[Callable[[list[Piece]], list[Piece]]] = ()
+    layout: "Callable[[Place, list[Piece]], list[Written]]" = lambda place, pieces: place.escaped(pieces)
+    check: Callable[[list[Written]], str] = lambda written: ""
+
+
 @dataclass(slots=True)
 class Place:
     """A text of a document, which its translation replaces.
 
     Attributes:
-        parts: What stands there, in order.
-        start: First character that the translation replaces; by default the first one of the parts.
-        end: The one after the last.
-        escape: How text is written in the document.
-        lay: Writes the pieces of the translation, if they are more than escaped text.
-        check: What is wrong with what is written, or "".
-        label: Whether it is a text of a program, which ends as its source does.
-        marked: The text with the mark of its accelerator, if that was taken out of the parts, such as `_Open`.
-        context: What tells it from equal texts with other translations; None if there is nothing of the kind.
+        parts: Its parts, in order.
+        writing: How its translation is written.
+        start: The first character that the translation replaces; by default the first one of the parts.
+        end: The character after the last one.
+        usage: Its use in a program.
+        review: What the document says about its translation, for people.
         copied: Whether the text stays, and its translation goes to where another edit copies it.
-        doubt: What else is written if people should look at the translation; it replaces other edits of the same
-            characters.
-        doubtful_before: What is then written before the translation.
-        matched: What is written instead with a translation memory, given its matches, whether all of the translation
-            is copied, and whether people should look at it; like `doubt`.
-        literal: How text is written in sections of XML that are no markup.
     """
 
     parts: list[Part]
-    escape: Callable[[str], str] = str
+    writing: Writing = Writing()
     start: int = -1
     end: int = -1
-    lay: Callable[[list[Piece]], list[Written]] | None = None
-    check: Callable[[list[Written]], str] | None = None
-    label: bool = False
-    marked: str = ""
-    context: str | None = None
+    usage: Usage = Usage()
+    review: Review = Review()
     copied: bool = False
-    doubt: Sequence[Edit] = ()
-    doubtful_before: Sequence[Written] = ()
-    matched: Callable[[Sequence[UsedMatch], bool, bool], Sequence[Edit]] | None = None
-    literal: Callable[[str], str] = str
 
     def __post_init__(self):
         if self.start < 0:
@@ -69,21 +116,23 @@ class Place:
 
     def edit(self, pieces: list[Piece], doubtful: bool = False) -> Edit:
         """The edit that writes the pieces of the translation."""
-        written = self.plainly(pieces) if self.lay is None else self.lay(pieces)
-        before = self.doubtful_before if doubtful else ()
-        return Edit(self.start, self.end, [*before, *written], self.copied)
+        for prepare in self.writing.prepare:
+            pieces = prepare(pieces)
+        before = self.review.before if doubtful else ()
+        return Edit(self.start, self.end, [*before, *self.writing.layout(self, pieces)], self.copied)
 
-    def plainly(self, pieces: list[Piece]) -> list[Written]:
-        """Pieces with their texts escaped, but not in sections of XML that are no markup."""
+    def escaped(self, pieces: list[Piece]) -> list[Written]:
+        """Pieces with their texts escaped, also in CDATA sections."""
         written: list[Written] = []
         literal = next((part.kind != "open" for part in self.parts if part.name == CDATA), False)
         for piece in pieces:
             if isinstance(piece, Part):
                 literal = piece.kind == "open" if piece.name == CDATA else literal
                 written.append((piece.start, piece.end))
+            elif literal:
+                written.append(self.writing.literal(piece).replace("]]>", f"]]]]>{CDATA}>"))
             else:
-                plain = self.literal(piece).replace("]]>", f"]]]]>{CDATA}>")
-                written.append(plain if literal else self.escape(piece))
+                written.append(self.writing.escape(piece))
         return written
 
 
@@ -92,11 +141,11 @@ class Document:
     """A document's text and the places that are translated.
 
     Attributes:
-        text: All of it.
-        places: In the order of their first character; a place may be inside a part of another one.
-        edits: What changes in any translation, such as the state of a unit.
-        notes: What people should know about the file, a line each.
-        language: The code of the target language; "" if it is not known.
+        text: The text of the document.
+        places: The places, ordered by their first character. A place may be inside a part of another place.
+        edits: Edits that do not depend on translations, such as the state of a unit.
+        notes: Notes for people about the file, one line each.
+        language: The code of the target language, or "".
     """
 
     text: str
@@ -107,17 +156,18 @@ class Document:
 
     def tagged(self, place: Place) -> Tagged:
         """The words and tags of a place."""
-        label = self.language if place.label else None
-        return replace(take_tags(place.parts), label=label, marked=place.marked, context=place.context)
+        usage = place.usage
+        label = self.language if usage.label else None
+        return replace(take_tags(place.parts), label=label, marked=usage.marked, context=usage.context)
 
 
 def has_words(parts: Iterable[Part]) -> bool:
-    """Whether the texts among the parts have a letter."""
+    """Whether the texts among the parts have letters."""
     return TextFacts("".join(part.text for part in parts if part.kind == "text")).has_letters
 
 
 def compose(text: str, edits: Iterable[Edit]) -> str:
-    """The document `text` after `edits`; what an edit copies from the document is edited too."""
+    """The document `text` after `edits`. Text that an edit copies from the document is edited too."""
     ordered = sorted(edits, key=lambda edit: (edit.start, -edit.end))
     starts = [edit.start for edit in ordered]
 
@@ -128,7 +178,7 @@ def compose(text: str, edits: Iterable[Edit]) -> str:
             if edit.start >= end and not (edit.start == edit.end == end == len(text)):
                 break
             if edit.start < position or edit.end > end or (edit.copied and not copied):
-                continue  # inside the edit before, or around this part
+                continue  # inside the previous edit, or around this part
             done.append(text[position : edit.start])
             for piece in edit.written:
                 if isinstance(piece, str):
@@ -143,7 +193,7 @@ def compose(text: str, edits: Iterable[Edit]) -> str:
 
 
 def spelled(place_parts: Sequence[Part], source: str, escape: Callable[[str], str]) -> Callable[[str], str]:
-    """`escape`, but characters that the parts of a place spell in their own way only are spelled like there."""
+    """`escape`, but characters that the parts of a place always escape in another way are escaped like there."""
     own: dict[str, str] = {}
     plain: set[str] = set()
     for part in place_parts:
@@ -172,3 +222,8 @@ def line_numbers(text: str) -> Callable[[int], int]:
     """A function that maps a character of a text to the number of its line, from 1."""
     ends = [found.start() for found in re.finditer("\n", text)]
     return lambda position: bisect_left(ends, position) + 1
+
+
+def as_string(pieces: Iterable[Written], text: str) -> str:
+    """What is written into the document `text`, as one string."""
+    return "".join(piece if isinstance(piece, str) else text[piece[0] : piece[1]] for piece in pieces)

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from ...base.errors import GlossaError
 from ...translate.review import Problems
-from ..documents.formats.opening import ENDINGS, Languages, Opened, ending_of, format_of, open_document
+from ..documents.formats.format import LanguagePair, Opened
+from ..documents.formats.opening import ending_of, endings, format_of, open_document
 from ..documents.job import Work
 from .models import DEFAULT_OPTIONS, Models, RequestOptions, Step
 from .queue import Queue, in_thread
@@ -40,7 +41,7 @@ class Files:
     @staticmethod
     def endings() -> list[str]:
         """The supported file extensions."""
-        return sorted({".txt", *(ending for endings in ENDINGS.values() for ending in endings.split())})
+        return sorted({".txt", *endings()})
 
     async def translate_file(
         self, content: bytes, name: str, step: Step, options: RequestOptions = DEFAULT_OPTIONS
@@ -109,7 +110,7 @@ class Files:
             kind = format_of(source.name) or "paragraphs"
             check_unpacked(content)
             try:
-                return open_document(source, kind, Languages(step.source, step.target))
+                return open_document(source, kind, LanguagePair(step.source, step.target))
             except GlossaError as error:
                 raise GlossaError(str(error).replace(str(source), str(path))) from error
 

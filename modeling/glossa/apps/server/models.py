@@ -16,7 +16,7 @@ from ...translate.languages import Languages, Wanted
 from ...translate.options import Checks
 from ...translate.search.terms import Terms
 from ...translate.translator import Translator
-from ..documents.formats.opening import Languages as Pair
+from ..documents.formats.format import LanguagePair
 from ..documents.glossary import Glossary
 from .memories import Memories
 from .queue import in_thread
@@ -112,7 +112,7 @@ class Loaded:
         confident = options.confident and self.engine.profile.confidence is not None
         glossary, terms = None, None
         if options.glossary:
-            glossary = Glossary(options.glossary, Pair(step.source, step.target))
+            glossary = Glossary(options.glossary, LanguagePair(step.source, step.target))
             self.searching()  # before the response starts: the model may not support it
         kept = keeps_sentinels(self.name, self.engine)
         if kept or glossary is not None:

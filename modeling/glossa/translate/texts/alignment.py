@@ -1,4 +1,4 @@
-"""Word alignments of sentences and their translations, which say where tags and spans go."""
+"""Word alignments of sentences and translations, by which tags and spans are placed."""
 
 from collections.abc import Callable, Sequence
 from itertools import islice
@@ -10,8 +10,8 @@ from ...base.word_links import Links, Words, between_spaces, find_words
 from ...model.sentences_glossa import clean_text
 from ..engines.engine import Engine, Translation
 
-SHARE = 0.3  # of a target word's weight that makes a link
-FORM = 0.1  # the weight of what words look like, relative to that of attention
+SHARE = 0.3  # the lowest weight of a second link of a target word
+FORM = 0.1  # the weight of similar spelling, relative to attention
 
 
 class Pair(NamedTuple):
@@ -28,7 +28,7 @@ Aligner = Callable[[Sequence[Pair]], list[numpy.ndarray]]
 
 
 def align_by_form(pairs: Sequence[Pair]) -> list[numpy.ndarray]:
-    """Links by what words look like and where they stand; needs no model, and knows no language."""
+    """Links by spelling and position of words. They need no model, and are the same for all languages."""
     return [_by_form(pair) for pair in pairs]
 
 
@@ -41,7 +41,7 @@ def _by_form(pair: Pair) -> numpy.ndarray:
     for i, word in enumerate(sides[0]):
         for j, other in enumerate(sides[1]):
             weights[i, j] += likeness(word, other)
-    return weights / max(weights.sum(0).max(initial=0), 1)  # likeness counts more than place in every column
+    return weights / max(weights.sum(0).max(initial=0), 1)  # spelling counts more than position in every column
 
 
 def near_diagonal(rows: int, columns: int, width: float = 0.06) -> numpy.ndarray:
@@ -53,7 +53,7 @@ def near_diagonal(rows: int, columns: int, width: float = 0.06) -> numpy.ndarray
 
 
 def likeness(word: str, other: str) -> float:
-    """How much two words look like each other, from 0 to 1."""
+    """The similarity of the spelling of two words, from 0 to 1."""
     if word.casefold() == other.casefold():
         return 1.0
     if not (word[:1].isalpha() and other[:1].isalpha()):
@@ -68,13 +68,13 @@ def _shared_start(word: str, other: str) -> int:
 
 
 def normalized(weights: numpy.ndarray) -> numpy.ndarray:
-    """Columns that sum to 1, or are 0."""
+    """Weights whose columns sum to 1, or are 0."""
     sums = weights.sum(0, keepdims=True)
     return numpy.divide(weights, sums, out=numpy.zeros_like(weights), where=sums > 0)
 
 
 def strong_links(weights: numpy.ndarray) -> Links:
-    """Links from weights [source words, target words]: of each target word the strongest, and those above `SHARE`."""
+    """The strongest link of each target word, and links above `SHARE`, given weights [source words, target words]."""
     if not weights.size:
         return []
     chosen = (weights == weights.max(0)) & (weights > 0) | (weights >= SHARE)
@@ -84,7 +84,7 @@ def strong_links(weights: numpy.ndarray) -> Links:
 class AttentionAligner:
     """Links from the cross-attention of a model that is forced to decode the translation ([`Engine.attention`]).
 
-    Where a model has none, or cannot read a pair, what words look like decides.
+    Pairs without attention are aligned by spelling.
 
     Args:
         engine: The model.
@@ -96,7 +96,7 @@ class AttentionAligner:
 
     def __call__(self, pairs: Sequence[Pair]) -> list[numpy.ndarray]:
         found = align_by_form(pairs)
-        # Tokenizers that are not fast do not say which characters a token has.
+        # Slow tokenizers do not return the characters of tokens.
         if not self.engine.attends or not getattr(self.tokenizer, "is_fast", True):
             return found
         worded = (row for row, pair in enumerate(pairs) if pair.source_words and pair.target_words)
@@ -108,7 +108,7 @@ class AttentionAligner:
         return found
 
     def _encode(self, pair: Pair) -> "tuple[Tokens, Tokens] | None":
-        """Token ids with their characters, or None for what the model does not take, or not as it is written."""
+        """Token ids with their characters; None if the model does not take the pair unchanged."""
         limit = self.tokenizer.model_max_length
         sides = []
         for side, text in (("text", pair.source), ("text_target", pair.target)):
@@ -130,7 +130,7 @@ class Tokens(NamedTuple):
 
 
 def _of_words(attention: numpy.ndarray, pair: Pair, encoded: tuple[Tokens, Tokens]) -> numpy.ndarray:
-    """Attention of tokens [T, S] as links of words: summed over source tokens, averaged over target tokens."""
+    """Links of words from attention of tokens [T, S]: the sum over source tokens, and the mean over target tokens."""
     source, target = (
         _membership(tokens.spans, words)
         for tokens, words in zip(encoded, (pair.source_words, pair.target_words), strict=True)
@@ -140,7 +140,7 @@ def _of_words(attention: numpy.ndarray, pair: Pair, encoded: tuple[Tokens, Token
 
 
 def _membership(spans: Words, words: Words) -> numpy.ndarray:
-    """Whether each word has characters of each token, [words, tokens]."""
+    """Whether each word shares characters with each token, [words, tokens]."""
     first, second = numpy.array(words).reshape(-1, 2), numpy.array(spans).reshape(-1, 2)
     latest = numpy.maximum(first[:, None, 0], second[None, :, 0])
     earliest = numpy.minimum(first[:, None, 1], second[None, :, 1])
@@ -148,21 +148,21 @@ def _membership(spans: Words, words: Words) -> numpy.ndarray:
 
 
 def combined(form: numpy.ndarray, attention: numpy.ndarray) -> numpy.ndarray:
-    """Attention, and where it is undecided what words look like."""
+    """Attention, with the spelling of words where attention is undecided."""
     return normalized(attention + FORM * normalized(form))
 
 
 def aligned(aligner: Aligner, pairs: Sequence[Pair]) -> list[numpy.ndarray]:
-    """Links of pairs; what equals its source is linked word by word."""
+    """Links of pairs. A translation that equals its source is linked word by word."""
     different = [pair for pair in pairs if pair.source != pair.target]
     found = iter(aligner(different) if different else [])
     return [numpy.eye(len(pair.source_words)) if pair.source == pair.target else next(found) for pair in pairs]
 
 
 def link_rows(rows: Sequence[tuple[str, Translation]], aligner: Aligner) -> list[Links]:
-    """The links between white space of each line and its translation. One that failed has none.
+    """The links of each line and its translation, in words between white space. Failed lines have no links.
 
-    The parts of a line that were translated for themselves are aligned for themselves.
+    Parts of a line that were translated separately are aligned separately.
     """
     pairs: list[Pair] = []
     counts = []

@@ -1,7 +1,7 @@
-"""Labels: how a text ends, and the key of a menu, are the same in its translation.
+"""Labels: their translations have the same final mark, and the same accelerator.
 
-A text of a program such as `Name:`, `Open...` or `&Save` is no sentence. A model that was trained on sentences ends
-its translation like one.
+Labels of programs, such as `Name:`, `Open...` or `&Save`, are not sentences, but a model that was trained on sentences
+ends their translations like sentences.
 """
 
 import re
@@ -14,14 +14,14 @@ from ...model.segments_glossa import Segment
 from ...model.spans_glossa import Span
 
 NONE, STOP, ELLIPSIS, COLON, QUESTION, EXCLAMATION = "none", "stop", "ellipsis", "colon", "question", "exclamation"
-OTHER = "other"  # what is not one of these: a comma, several marks, a quoted sentence
+OTHER = "other"  # such as a comma, several marks, or a quoted sentence
 MARKS = {STOP: ".。．｡।۔።။។", COLON: ":：", QUESTION: "?？؟", EXCLAMATION: "!！"}
 KINDS = {mark: kind for kind, marks in MARKS.items() for mark in marks} | {"…": ELLIPSIS}
 QUOTED = re.compile(rf"[{re.escape(''.join(KINDS))}][)\]}}\"'”’»›）］」』】》〉]+$")
-# An abbreviation such as a.m., whose last period is no stop; 4.8.0 is none.
+# An abbreviation such as a.m., whose last period is not a stop. 4.8.0 is not an abbreviation.
 SHORTENED = re.compile(r"(?<!\w)(?:[^\W\d_]{1,2}\.\s?)+[^\W\d_]{1,3}\Z")
 SEPARATORS = tuple(",;،؛，；、")
-# What is not written `.:?!`: after an ideograph or kana, and in some languages.
+# Marks other than `.:?!`: after an ideograph or kana, and in some languages.
 WIDE = {STOP: "。", COLON: "：", QUESTION: "？", EXCLAMATION: "！"}
 PLAIN = {STOP: ".", COLON: ":", QUESTION: "?", EXCLAMATION: "!"}
 OWN = {
@@ -34,14 +34,20 @@ OWN = {
 # The space before a mark, by the rules of the Imprimerie nationale.
 SPACED = {"fr": {COLON: "\u00a0", QUESTION: "\u202f", EXCLAMATION: "\u202f"}}
 OPENING = {"es": {QUESTION: "¿", EXCLAMATION: "¡"}}
-INSIDE = ("hy",)  # languages that write the marks of questions and exclamations inside of words
-NOUNS = ("de", "lb")  # languages that write nouns with a capital
-# The mark before the letter of a key, as toolkits write it: `&File`, `E&xit`, `_Open`; not `R&D`, `&amp;`, `my_name`.
-_KEY = re.compile(r"(?:(?<![\w&])[&_]|(?<=[^\W\d_])&(?=[a-z]))(?=[^\W\d_])(?!\w+;)")
+INSIDE = ("hy",)  # languages that write the marks of questions and exclamations inside words
+NOUNS = ("de", "lb")  # languages that capitalize nouns
+# Marks of accelerators stand before the letter that is pressed with Alt to choose a menu, as in `&File`, `E&xit` and
+# `_Open`, but not in `R&D`, `&amp;` and `my_name`. Formats whose programs are known to have such marks are searched
+# with `ACCELERATORS`, texts of any program with the stricter `_ACCELERATOR`, which finds no `_` inside words.
+ACCELERATORS = {
+    "&": re.compile(r"(?:(?<!\b[A-Z])(?<!\bAT)&(?=[^\W_])|(?<=[^\W\d_])&(?=[a-z]))(?!#?\w+;)"),  # Windows and Qt
+    "_": re.compile(r"_(?=[^\W_])"),  # GTK
+}
+_ACCELERATOR = re.compile(r"(?:(?<![\w&])[&_]|(?<=[^\W\d_])&(?=[a-z]))(?=[^\W\d_])(?!\w+;)")
 
 
 class End(NamedTuple):
-    """How a text ends.
+    """The end of a text.
 
     Attributes:
         kind: The kind of its last mark, `NONE` or `OTHER`.
@@ -67,68 +73,68 @@ class End(NamedTuple):
 
 
 class Label(NamedTuple):
-    """What a translation has of a label, whatever the model writes.
+    """The properties of a label that its translation must have.
 
     Attributes:
-        end: How it ends; `OTHER` if the translation may end in any way.
-        key: The mark before the letter of a key, or "".
-        letter: The letter.
-        strict: Whether it is a text of a program. Of other texts, those without a final mark and those with a colon or
-            an ellipsis are labels, and `&` and `_` are characters like others.
+        end: The end; `OTHER` if the translation may have any end.
+        mark: The mark of its accelerator, or "".
+        letter: The letter of the accelerator.
+        strict: Whether it is known to be a text of a program. Other texts are labels if they have no final mark, a
+            colon or an ellipsis, and have no accelerators.
     """
 
     end: End
-    key: str
+    mark: str
     letter: str
     strict: bool
 
     @classmethod
     def of(cls, segment: Segment, strict: bool) -> "Label | None":
-        """The label that the last sentence of a line is; None if it is none."""
+        """The label in the last sentence of a line; None if the sentence is not a label."""
         end = End.of(segment.text)
         if not strict and end.kind in (STOP, QUESTION, EXCLAMATION):
             return None
-        place = _key_of(segment) if strict else None
+        place = _accelerator_of(segment) if strict else None
         if place is None:
             return None if end.kind == OTHER else cls(end, "", "", strict)
         return cls(end, segment.text[place], segment.text[place + 1], strict)
 
     def read(self, segment: Segment) -> Segment:
-        """`segment` as the model reads it: without the key's mark, a colon or an ellipsis, which no sentence has."""
+        """`segment` as the model reads it: without the mark of an accelerator, a colon and an ellipsis."""
         text, spans = segment.text, segment.spans
         if self.end.kind in (COLON, ELLIPSIS) and not any(span.end > self.end.start for span in spans):
             text = text[: self.end.start]
-        if self.key and (place := _key_of(segment)) is not None:
+        if self.mark and (place := _accelerator_of(segment)) is not None:
             text = text[:place] + text[place + 1 :]
             spans = tuple(Span(start - (start > place), end - (end > place)) for start, end in spans)
         return segment._replace(text=text, spans=spans) if text.strip() else segment
 
     def write(self, target: str, language: str | None, spans: Sequence[str] = ()) -> str:
-        """The translation `target` with end and key of the label; the key is in none of the texts `spans`."""
+        """The translation `target` with the end of the label, and its accelerator outside the texts `spans`."""
         if not target.strip():
             return target
         target = with_end(target, self.end, language)
-        return with_key(target, self.key, self.letter, spans) if self.key else target
+        return with_accelerator(target, self.mark, self.letter, spans) if self.mark else target
 
 
-def _key_of(segment: Segment) -> int | None:
-    """The character of the only mark of a key; None without one."""
-    found = [mark.start() for mark in _KEY.finditer(segment.text)]
+def _accelerator_of(segment: Segment) -> int | None:
+    """The position of the only mark of an accelerator, if any."""
+    found = [mark.start() for mark in _ACCELERATOR.finditer(segment.text)]
     if len(found) != 1 or segment.text.count(segment.text[found[0]]) > 1:
         return None
     return None if any(start <= found[0] < end for start, end in segment.spans) else found[0]
 
 
-def without_keys(source: str, target: str) -> tuple[str, str]:
-    """A text and its translation without the mark of a key, if each has one; the translation may have it in a word."""
-    place = _key_of(Segment(source, ""))
+def without_accelerators(source: str, target: str) -> tuple[str, str]:
+    """A text and its translation without the mark of an accelerator, if both have one."""
+    place = _accelerator_of(Segment(source, ""))
     if place is None or target.count(source[place]) != 1:
         return source, target
     return source[:place] + source[place + 1 :], target.replace(source[place], "")
 
 
 def with_end(target: str, end: End, language: str | None) -> str:
-    """`target`, which ends as `end` does, as `language` writes it; a mark of the same kind stays as it is."""
+    """`target` with a final mark of the kind of `end`, as in `language`. A mark of the same kind stays."""
     own, code = End.of(target), (language or "").partition("-")[0]
     if end.kind in (OTHER, own.kind) or (own.kind == OTHER and end.kind == NONE):
         return target
@@ -148,7 +154,7 @@ def with_end(target: str, end: End, language: str | None) -> str:
 
 
 def _written(end: End, before: str, language: str) -> str:
-    """The mark of `end` after `before`, with the space that the language puts between them."""
+    """The final mark after the text `before`, with the space of the language between them."""
     if end.kind in (NONE, ELLIPSIS):
         return end.mark
     if NO_SPACES.match(before[-1:]):
@@ -157,26 +163,37 @@ def _written(end: End, before: str, language: str) -> str:
     return SPACED.get(language, {}).get(end.kind, "") + mark
 
 
-def with_key(target: str, mark: str, letter: str, spans: Sequence[str]) -> str:
-    """`target` with `mark` before `letter` at the start of a word, or in one, or else before the first letter.
+def with_accelerator(target: str, mark: str, letter: str, spans: Sequence[str]) -> str:
+    """`target` with the mark of an accelerator.
 
-    In Chinese, Japanese and Korean the letter stands behind the words, as programs write it: 文件(&F).
+    In Chinese, Japanese and Korean, the accelerator is in parentheses after the words: 文件(&F).
     """
     hidden = target
     for span in sorted(spans, key=len, reverse=True):
         hidden = hidden.replace(span, "\0" * len(span))
-    patterns = (rf"(?<!\w){re.escape(letter)}", re.escape(letter), r"[^\W\d_]")
-    found = next(filter(None, (re.search(pattern, hidden, re.I) for pattern in patterns)), None)
-    if found is not None and not NO_SPACES.match(found[0]) and not "\uac00" <= found[0] <= "\ud7a3":
-        return target[: found.start()] + mark + target[found.start() :]
+    _, place = find_letter([hidden], letter, r"[^\W\d_]") or (0, None)
+    if place is not None and not NO_SPACES.match(target[place]) and not "\uac00" <= target[place] <= "\ud7a3":
+        return target[:place] + mark + target[place:]
     end = End.of(target).start
     return f"{target[:end]}({mark}{letter.upper()}){target[end:]}"
 
 
-def lower_start(source: str, spans: Sequence[Span], target: str, places: Sequence[Span], language: str | None) -> str:
-    """`target` with a small letter after the spans at its beginning, if `source` has one there: it begins no sentence.
+def find_letter(texts: Sequence[str], letter: str, other: str) -> tuple[int, int] | None:
+    """The index of the text, and the position in it, where the mark of an accelerator is placed.
 
-    Names and abbreviations keep their capital, and so do nouns in languages that write them with one.
+    It is before `letter` at the start of a word, or inside a word, or else before the first match of `other`.
+    """
+    for pattern in (rf"(?<!\w){letter}", letter, other):
+        for number, text in enumerate(texts):
+            if found := re.search(pattern, text, re.I):
+                return number, found.start()
+    return None
+
+
+def lower_start(source: str, spans: Sequence[Span], target: str, places: Sequence[Span], language: str | None) -> str:
+    """`target` with a lower-case letter after the spans at its beginning, if `source` has one there.
+
+    Names, abbreviations, and nouns in languages that capitalize nouns keep their capital letter.
     """
     first, place = _after_spans(source, spans), _after_spans(target, sorted(places))
     if first is None or place is None or not source[first].islower() or not target[place].isupper():
@@ -189,7 +206,7 @@ def lower_start(source: str, spans: Sequence[Span], target: str, places: Sequenc
 
 
 def _after_spans(text: str, spans: Sequence[Span]) -> int | None:
-    """The first letter after the spans at the beginning of a text; None if it begins with none."""
+    """The position of the first letter after the spans at the beginning of a text; None without such spans."""
     position = 0
     for start, end in spans:
         if any(map(str.isalnum, text[position:start])):

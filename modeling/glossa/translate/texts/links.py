@@ -1,18 +1,18 @@
-"""Links between the words of a text and its translation, which are only within its sentences."""
+"""Links between the words of a text and its translation, within sentences."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
 import numpy
 
-LINKED = 0.05  # the least share of a target word's weight that makes a link
-SIDES = 0.5  # of a link that only one of its two words finds best
+LINKED = 0.05  # the lowest weight of a link
+SIDES = 0.5  # the weight of a link that is the best one of only one of its words
 
 Block = tuple[int, int, numpy.ndarray]  # the first source word and target word of a sentence, and its weights
 
 
 def harden(weights: numpy.ndarray) -> numpy.ndarray:
-    """Links of 1 where two words find each other best, and of `SIDES` where one of them does."""
+    """Links with weight 1 if they are the best of both words, and `SIDES` if they are the best of one."""
     if 0 in weights.shape:
         return weights
     rows, columns = weights.shape
@@ -24,7 +24,7 @@ def harden(weights: numpy.ndarray) -> numpy.ndarray:
 
 
 class Links:
-    """The hard links of all sentences; between words of different ones there are none.
+    """The hard links of all sentences. Words of different sentences have no links.
 
     Args:
         blocks: The weights of each sentence, [source words, target words], in order.
@@ -35,7 +35,7 @@ class Links:
         self.rows = [row for row, _, _ in self.blocks]
 
     def sums(self, rows: range, low: int, high: int) -> numpy.ndarray:
-        """The weight of each target word from `low` to `high` for all of these source words together."""
+        """The sum of the weights of the source words `rows`, for each target word from `low` to `high`."""
         found = numpy.zeros(high - low)
         if not rows:
             return found
@@ -49,7 +49,7 @@ class Links:
 
 
 def best_range(gain: numpy.ndarray, free: numpy.ndarray) -> tuple[int, int]:
-    """The free words next to each other with the largest sum; (0, 0) if none is above 0."""
+    """The range of free words with the largest sum; (0, 0) if no sum is above 0."""
     best, found = 0.0, (0, 0)
     total, first = 0.0, 0
     for word, value in enumerate(gain):
@@ -65,7 +65,7 @@ def best_range(gain: numpy.ndarray, free: numpy.ndarray) -> tuple[int, int]:
 
 
 def snapped(gap: int, ranges: Sequence[tuple[int, int]]) -> int:
-    """The gap between words next to `gap` that is inside none of `ranges`."""
+    """The nearest gap between words that is not inside `ranges`."""
     for first, last in ranges:
         if first < gap < last:
             return first if gap - first < last - gap else last

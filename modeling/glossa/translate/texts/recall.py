@@ -1,4 +1,4 @@
-"""What a text takes from translation memories: translations as they are, or matches that the model reads."""
+"""Matches of translation memories for texts: translations that are copied, and matches that the model reads."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -13,13 +13,13 @@ from ..engines.engine import COPIED, READ, REPAIRED, UNUSED, UsedMatch
 from ..memory.building import open_memory
 from ..memory.repair import adapted
 from ..memory.store import Match, Memory
-from .labels import without_keys
+from .labels import without_accelerators
 from .tags import Tagged
-from .text import Sentence, Text
+from .text import ReadMatch, Sentence, Target, Text
 
 LINE_ENDS = frozenset("\n\r\u2028\u2029")
-COMPARED = 3  # matches of a memory, of which one with equal score may be for the context
-TOGETHER = 6  # parts of a text, at most, that are looked up as one
+COMPARED = 3  # matches of a memory; one with an equal score may have the context of the text
+TOGETHER = 6  # sentences of a text, at most, that are looked up as one
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class Recall:
     """Translation memories as a [`Translator`] uses them.
 
     Attributes:
-        memories: The memories; of equal matches the first one's counts.
-        threshold: The least score, from 1 to 100, of a match that is used.
+        memories: The memories. Of equal matches, the match of the first memory is used.
+        threshold: The lowest score of matches, from 1 to 100.
     """
 
     memories: Sequence[Memory]
@@ -36,28 +36,30 @@ class Recall:
 
     @classmethod
     def opened(cls, path: Path, source: str | None, target: str | None, threshold: int = USED) -> "Recall":
-        """The memory in a file. Raises `GlossaError` as [`open_memory`], and if a language is not known."""
+        """Open the memory in a file. Raises `GlossaError` like [`open_memory`], and if a language is unknown."""
         if source is None or target is None:
             raise GlossaError(
-                "--memory needs to know the languages of the model, which does not say them. Give --target_language, "
-                "and a model whose config has source_language and target_language."
+                "--memory needs the languages of the model, which are unknown. Give --target_language, and a model "
+                "whose config has source_language and target_language."
             )
         require("rapidfuzz", "memory")
         return cls([open_memory(path, source, target)], threshold)
 
     def give(self, text: Text, spans: Sequence[Span], reads: bool, fits: Callable[[str], bool]) -> None:
-        """Give a text the translations that the memories have, of all of it or of its sentences.
+        """Give a text, or its sentences, translations of the memories.
 
-        If only numbers, placeholders or addresses differ, the translation gets the ones of the text. A translation for
-        another context than the text's is not copied; the model may still read it.
+        If only numbers, placeholders or addresses differ, they are replaced in the translation. A translation for
+        another context is not copied, but the model may read it.
 
         Args:
             text: A text without translations.
             spans: Its spans.
             reads: Whether the model has learned to read matches.
-            fits: Whether a sentence, with what follows it, is short enough for the model.
+            fits: Returns whether an input is short enough for the model.
         """
-        whole = Sentence(Segment(text.source, "", spans=tuple(spans)), prefix=text.sentences[0].prefix)
+        whole = Sentence(
+            Segment(text.source, "", spans=tuple(spans)), target=Target(prefix=text.sentences[0].target.prefix)
+        )
         context, marked = text.tagged.context, text.tagged.marked
         as_one = [*([marked] if marked else []), *([text.source] if len(text.sentences) > 1 else [])]
         if _on_one_line(text.sentences) and any(self._take(whole, context, source) for source in as_one):
@@ -69,7 +71,7 @@ class Recall:
                 self._match(sentence, text.tagged, reads, fits)
 
     def _joined(self, parts: list[Sentence], context: str | None) -> list[Sentence]:
-        """The parts of a text; neighbors that a memory has together, such as a long sentence that was cut, are one."""
+        """The sentences of a text. Neighbors that a memory has as one text are joined."""
         found, start = [], 0
         while start < len(parts):
             size, whole = min(TOGETHER, len(parts) - start), parts[start]
@@ -83,7 +85,7 @@ class Recall:
         return found
 
     def _take(self, sentence: Sentence, context: str | None, source: str = "") -> bool:
-        """Take the translation of an equal sentence, or of `source`, if it has all spans."""
+        """Copy the translation of an equal sentence, or of `source`. Returns whether there is one with all spans."""
         for memory in self.memories:
             match = memory.exact(source or sentence.source, context)
             if match is not None and sentence.remember(match.target):
@@ -102,32 +104,33 @@ class Recall:
         match, memory = max(found, key=lambda one: (one[0].score, one[0].holds_in(text.context)))
         sides = match.source, match.target
         source, target = (
-            sides if text.label is None else without_keys(*sides)
+            sides if text.label is None else without_accelerators(*sides)
         )  # the model reads no marks of accelerators
         plain = replace(match, source=source, target=target)
-        repaired = adapted(plain, sentence.source, sentence.written_in)
+        repaired = adapted(plain, sentence.source, sentence.target.code)
         if repaired.whole and match.holds_in(text.context) and sentence.remember(repaired.target):
             sentence.best.matches = (_used(match, REPAIRED, memory),)
         elif reads:
             pair = Pair(*(_as_read(sentence, side) for side in (plain.source, repaired.target)))
             read = behind(sentence.asked, pair)
             fitting = fits(sentence.asked + read)
-            sentence.match_read = read if fitting else ""
-            sentence.matches = (_used(match, READ if fitting else UNUSED, memory),)
+            used = (_used(match, READ if fitting else UNUSED, memory),)
+            sentence.match = ReadMatch(read if fitting else "", used)
 
 
 def _on_one_line(parts: Sequence[Sentence]) -> bool:
-    """Whether no line ends between parts of a text: a memory has texts without lines."""
+    """Whether there is no line end between sentences. Texts of a memory have no line ends."""
     return all(LINE_ENDS.isdisjoint(part.segment.space) for part in parts[:-1])
 
 
 def _together(parts: Sequence[Sentence]) -> Sentence:
-    """Neighboring parts of a text as one sentence without a translation."""
+    """Neighboring sentences joined, without a translation."""
     start, last = parts[0].start, parts[-1]
     written = "".join(part.source + part.segment.space for part in parts[:-1]) + last.source
     spans = [Span(*(place + part.start - start for place in span)) for part in parts for span in part.segment.spans]
     segment = Segment(written, last.segment.space, spans=tuple(spans))
-    return replace(parts[0], segment=segment, cut=last.cut, label=None, translations=[], places=[])
+    reading = replace(last.reading, label=None)
+    return replace(parts[0], segment=segment, reading=reading, translations=[], places=[])
 
 
 def _used(match: Match, use: str, memory: Memory) -> UsedMatch:
@@ -135,7 +138,7 @@ def _used(match: Match, use: str, memory: Memory) -> UsedMatch:
 
 
 def _as_read(sentence: Sentence, text: str) -> str:
-    """A text of a memory with sentinels for the spans of the sentence, if the model reads these, and no others."""
+    """A text of a memory with the sentinels of the sentence in place of its spans."""
     text = text.translate(dict.fromkeys(map(ord, SENTINELS + MEMORY)))
     if sentence.segment.numbered:
         for (start, end), sentinel in zip(sentence.segment.spans, SENTINELS, strict=False):

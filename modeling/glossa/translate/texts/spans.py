@@ -1,4 +1,4 @@
-"""The spans of a text in its translation: where they are, and how they get into one that was made without them."""
+"""Spans in translations: find them, and insert them into a translation without spans."""
 
 import re
 from collections.abc import Sequence
@@ -12,13 +12,13 @@ from .alignment import Pair
 from .links import harden
 
 FINAL = ".!?…。！？।؟"  # marks that end a sentence
-MOVED = "uncertain in placeholders"  # the problem of a translation with a span at its end, having no certain place
+MOVED = "uncertain in placeholders"  # the problem of a translation with a span that has no certain place
 
 
 def locate(source: str, spans: Sequence[Span], target: str) -> list[Span] | None:
-    """Where `target` has each of the `spans` of `source`; None if it has one of them more or less often.
+    """The spans of `target` that equal the `spans` of `source`; None if a span occurs more or less often.
 
-    Equal ones are found in their order; so are those that the source has elsewhere as a word.
+    Equal spans are matched in order, including equal words outside spans.
     """
     found: dict[Span, Span] = {}
     taken: list[tuple[Span, Span]] = []  # of source and target
@@ -41,7 +41,7 @@ def locate(source: str, spans: Sequence[Span], target: str) -> list[Span] | None
 
 
 def _occurrences(text: str, target: str, glued: bool) -> list[Span]:
-    """The places of `text`: between words, or `glued` to letters too."""
+    """The occurrences of `text` as a word, or with `glued` also next to letters."""
     before = r"(?<!\w)" if text[0].isalnum() and not glued else ""
     after = r"(?!\w)" if text[-1].isalnum() and not glued else ""
     return [Span(*found.span()) for found in re.finditer(before + re.escape(text) + after, target)]
@@ -56,7 +56,7 @@ def _overlap(span: Span, other: Span) -> bool:
 
 
 class Group(NamedTuple):
-    """Spans with only punctuation between them: the first and the last one, and the characters of all."""
+    """Spans with only punctuation between them: the first and last index, and the characters of all."""
 
     first: int
     last: int
@@ -68,9 +68,9 @@ class Without(NamedTuple):
     """A sentence without its spans.
 
     Attributes:
-        text: What remains.
-        groups: What was left out.
-        points: The character of `text` where each group stood.
+        text: The rest of the sentence.
+        groups: The spans.
+        points: The position of each group in `text`.
     """
 
     text: str
@@ -79,7 +79,7 @@ class Without(NamedTuple):
 
 
 def without(text: str, spans: Sequence[Span]) -> Without:
-    """`text` without its spans, and with one space where a span stood between two."""
+    """`text` without its spans, with one space in place of a span between spaces."""
     groups: list[Group] = []
     for index, span in enumerate(spans):
         if groups and not any(map(str.isalnum, text[groups[-1].end : span.start])):
@@ -103,7 +103,7 @@ def without(text: str, spans: Sequence[Span]) -> Without:
 
 
 def _with_comma(text: str, group: Group) -> Group:
-    """A group at an end of the sentence with the comma between it and the rest."""
+    """A group at the start or end of a sentence, with the comma next to it."""
     before = re.search(r",\s*\Z", text[: group.start])
     if before and not any(map(str.isalnum, text[group.end :])):
         return group._replace(start=before.start())
@@ -116,13 +116,13 @@ def _with_comma(text: str, group: Group) -> Group:
 def put_spans(
     source: str, spans: Sequence[Span], bare: Without, pair: Pair, weights: numpy.ndarray
 ) -> tuple[str, list[Span], bool]:
-    """A translation with the spans of `source`, where they are in it, and whether each has a certain place.
+    """A translation with the spans of `source`, their positions, and whether all positions are certain.
 
     Args:
         source: A sentence.
         spans: Its spans.
         bare: The sentence without them.
-        pair: What remains of it, and its translation.
+        pair: The sentence without spans, and its translation.
         weights: The links of the words of `pair`, [source words, target words].
     """
     links, points, certain = harden(weights), [], True
@@ -142,7 +142,7 @@ def pair_of(source: str, target: str) -> Pair:
 def _insert(
     source: str, spans: Sequence[Span], bare: Without, target: str, points: Sequence[int]
 ) -> tuple[str, list[Span]]:
-    """`target` with each group of spans of `source` at its point, spaced as in the source; and where each span is."""
+    """`target` with the groups of spans at `points`, spaced as in the source, and the position of each span."""
     text, position = "", 0
     places = [Span(0, 0)] * len(spans)
     for point, (first, last, start, end) in sorted(zip(points, bare.groups, strict=True)):
@@ -163,9 +163,9 @@ def _insert(
 
 
 def _certain_gap(pair: Pair, links: numpy.ndarray, point: int) -> int | None:
-    """The character of the translation that corresponds to `point` of the source; None if it is not certain.
+    """The position in the translation for `point` in the source; None if it is not certain.
 
-    It is certain at both ends, and between two words whose translations are next to each other in the same order.
+    It is certain at both ends, and between words whose translations are neighbors in the same order.
     """
     source, target = (
         [index for index, (first, last) in enumerate(words) if any(map(str.isalnum, text[first:last]))]
@@ -185,9 +185,9 @@ def _certain_gap(pair: Pair, links: numpy.ndarray, point: int) -> int | None:
 
 
 def _after_marks(pair: Pair, start: int, end: int, marks: str) -> int:
-    """The character after as many punctuation marks, between two words of the translation.
+    """The position after as many punctuation marks as `marks`, between two characters of the translation.
 
-    It is before a mark that ends the sentence, unless `marks` have one too.
+    It is before the final mark of a sentence, unless `marks` have a final mark.
     """
     position, left = start, len(marks)
     ended = any(mark in FINAL for mark in marks)
@@ -198,7 +198,7 @@ def _after_marks(pair: Pair, start: int, end: int, marks: str) -> int:
 
 
 def _end_of_words(pair: Pair) -> int:
-    """The character after the last word, before a mark that ends the sentence."""
+    """The position after the last word, before the final mark."""
     if not pair.target_words:
         return len(pair.target)
     first, last = pair.target_words[-1]

@@ -1,7 +1,6 @@
-"""Tags around words come back on a translated sentence by word alignment.
+"""Place the tags of a source in its translation by word alignment.
 
-Every tag comes back exactly once, and tags stay nested as they were. Elements may change places with the words that
-they enclose.
+Every tag is placed exactly once, and the nesting of tags stays. Elements move with the words that they enclose.
 """
 
 from bisect import bisect_left, bisect_right
@@ -16,21 +15,30 @@ from .alignment import Words
 from .links import SIDES, Links, best_range, snapped
 from .tags import Element, Piece, Point, Tagged
 
-ALONE = 1000.0  # what a word that stands for itself weighs for the element in which it was
+ALONE = 1000.0  # weight of a part "alone" for its element
 
 
 class Cut(NamedTuple):
-    """The white space between two sentences, on both sides.
+    """The white space between two sentences.
 
     Attributes:
-        source: Its first character in the source, and the one after its last.
-        target: The same in the translation.
-        word: The target word that follows it.
+        source: Its characters in the source.
+        target: Its characters in the translation.
+        word: The index of the target word after it.
     """
 
     source: Span
     target: Span
     word: int
+
+
+class Window(NamedTuple):
+    """A part of a translation: the words from `low` to `high`, which are the characters from `start` to `end`."""
+
+    low: int
+    high: int
+    start: int
+    end: int
 
 
 def put_tags(
@@ -44,19 +52,19 @@ def put_tags(
 ) -> list[Piece]:
     """The pieces of a translation with the tags of its source.
 
-    A tag stays in its sentence, so the time grows like the number of sentences.
+    A tag stays in its sentence, so that the time is linear in the number of sentences.
 
     Args:
         tagged: The source.
-        source_words: Its words.
+        source_words: The words of the source.
         target: The translation.
-        target_words: Its words.
-        links: The links of their words.
-        spans: The characters of `target` where each of `tagged.alone` stands.
-        cuts: What is between the sentences, in order.
+        target_words: The words of the translation.
+        links: The links between words.
+        spans: The spans of `tagged.alone` in the translation.
+        cuts: The white space between sentences, in order.
     """
     writer = _Writer(tagged, source_words, target, target_words, links, spans, cuts)
-    writer.write(tagged.root, 0, len(target_words), 0, len(target))
+    writer.write(tagged.root, Window(0, len(target_words), 0, len(target)))
     return writer.joined()
 
 
@@ -67,25 +75,25 @@ class _Writer:
         self.tagged, self.source_words = tagged, source_words
         self.target, self.target_words, self.links, self.cuts = target, target_words, links, cuts
         numbers = {tuple(word): number for number, word in enumerate(target_words)}
-        # What stands for itself: where in the translation, the number of the target word, where in the source.
+        # Parts "alone": position in the translation, index of the target word, position in the source.
         self.alone = sorted(
             (place, numbers[tuple(place)], span, part) for place, (span, part) in zip(spans, tagged.alone, strict=True)
         )
         self.pieces: list[Piece] = []
 
-    def write(self, element: Element, low: int, high: int, start: int, end: int) -> None:
-        """Write the target words from `low` to `high`, which are the characters from `start` to `end`."""
+    def write(self, element: Element, window: Window) -> None:
+        """Write an element with a part of the translation."""
         if not element.children:
-            self._write_text(start, end)
+            self._write_text(window.start, window.end)
         elif cuts := self._cuts_inside(element):
-            self._write_sentences(element, cuts, low, high, start, end)
-        elif breaks := [child for child in element.children if _is_break(child)]:
-            self._write_sections(element, breaks, low, high, start, end)
+            self._write_sentences(element, cuts, window)
+        elif breaks := [child for child in element.children if isinstance(child, Point) and _is_break(child)]:
+            self._write_sections(element, breaks, window)
         else:
-            self._write_children(element, low, high, start, end)
+            self._write_children(element, window)
 
     def _cuts_inside(self, element: Element) -> list[Cut]:
-        """The cuts inside an element that none of its children is around."""
+        """The cuts inside an element, but not inside its children."""
         found = []
         inner = [child for child in element.children if isinstance(child, Element)]
         number = 0
@@ -98,8 +106,8 @@ class _Writer:
                 found.append(cut)
         return found
 
-    def _write_sentences(self, element: Element, cuts: list[Cut], low: int, high: int, start: int, end: int) -> None:
-        """Write each sentence, or several that a child is around, for itself; breaks between them stay there."""
+    def _write_sentences(self, element: Element, cuts: list[Cut], window: Window) -> None:
+        """Write the sentences of an element one by one; sentences inside the same child are written together."""
         inner: list[list[Element | Point]] = [[] for _ in range(len(cuts) + 1)]
         between: list[list[Point]] = [[] for _ in cuts]
         number = 0
@@ -111,62 +119,62 @@ class _Writer:
                 between[number].append(child)
             else:
                 inner[number].append(child)
-        first, left, source = low, start, element.start
+        first, left, source = window.low, window.start, element.start
         for number, children in enumerate(inner):
-            last, right, own_end, following = high, end, element.end, end
+            last, right, own_end, following = window.high, window.end, element.end, window.end
             if number < len(cuts):
                 cut = cuts[number]
-                last = min(max(cut.word, first), high)
+                last = min(max(cut.word, first), window.high)
                 begun = next((each.start for each in inner[number + 1] if isinstance(each, Element)), cut.source.end)
                 own_end = min(begun, cut.source.end)
                 right = following = cut.target.start if own_end < cut.source.end else cut.target.end
                 if between[number]:
                     right, following = cut.target
-                right, following = (min(max(place, left), end) for place in (right, following))
-            self.write(Element(source, own_end, children=children), first, last, left, right)
+                right, following = (min(max(place, left), window.end) for place in (right, following))
+            self.write(Element(source, own_end, children=children), Window(first, last, left, right))
             self.pieces += [part for point in (between[number] if number < len(cuts) else []) for part in point.parts]
             first, left, source = last, following, own_end
 
-    def _write_children(self, element: Element, low: int, high: int, start: int, end: int) -> None:
+    def _write_children(self, element: Element, window: Window) -> None:
         elements = [child for child in element.children if isinstance(child, Element)]
         points = [child for child in element.children if isinstance(child, Point)]
-        ranges = self._ranges(element, elements, low, high)
-        # What comes at each gap between words: elements that begin there, and points in the order of the source.
+        ranges = self._ranges(element, elements, window.low, window.high)
+        # The elements and points at each gap between words, in the order of the source.
         order = {id(child): number for number, child in enumerate(element.children)}
         events: list[tuple[int, int, int, Element | Point]] = []
         for each, (first, last) in zip(elements, ranges, strict=True):
             events.append((first, int(last > first), order[id(each)], each))
         for point in points:
-            events.append((self._gap(element, point, low, high, ranges), 0, order[id(point)], point))
+            events.append((self._gap(element, point, window, ranges), 0, order[id(point)], point))
         bounds = {id(child): bound for child, bound in zip(elements, ranges, strict=True)}
-        position = start
+        position = window.start
         for gap, _, _, child in sorted(events, key=lambda event: event[:3]):
             if isinstance(child, Element) and bounds[id(child)][1] > gap:
-                position = self._write_element(child, bounds[id(child)], position, end)
+                position = self._write_element(child, bounds[id(child)], position, window.end)
             elif isinstance(child, Element):
-                self.pieces += _all_parts(child)  # no word is left for it
+                self.pieces += _all_parts(child)  # no word is left for the element
             else:
-                position = self._write_point(child, gap, position, end, low, high, start)
-        self._write_text(position, end)
+                position = self._write_point(child, gap, position, window)
+        self._write_text(position, window.end)
 
-    def _write_sections(self, element: Element, breaks: list, low: int, high: int, start: int, end: int) -> None:
-        """Write the text between breaks, each of which keeps its place in their order."""
+    def _write_sections(self, element: Element, breaks: list[Point], window: Window) -> None:
+        """Write the text between breaks, which stay in order."""
         bounds = [element.start, *(point.at for point in breaks), element.end]
-        gaps = self._sections(bounds, low, high)
+        gaps = self._sections(bounds, window.low, window.high)
         children = list(element.children)
         for number, point in enumerate([*breaks, None]):
             count = len(children) if point is None else next(i for i, each in enumerate(children) if each is point)
             inner, children = children[:count], children[count + 1 :]
             first, last = gaps[number], gaps[number + 1]
             section = Element(bounds[number], bounds[number + 1], children=inner)
-            left = start if number == 0 else self.target_words[first][0] if first < last else end
-            right = end if point is None else self.target_words[last - 1][1] if first < last else left
-            self.write(section, first, last, left, right)
+            left = window.start if number == 0 else self.target_words[first][0] if first < last else window.end
+            right = window.end if point is None else self.target_words[last - 1][1] if first < last else left
+            self.write(section, Window(first, last, left, right))
             if point is not None:
                 self.pieces += point.parts
 
     def _sections(self, bounds: list[int], low: int, high: int) -> list[int]:
-        """The gaps between target words that divide them like `bounds` divide the source, none empty if possible."""
+        """The gaps that divide target words as `bounds` divide the source, without empty sections if possible."""
         sections = len(bounds) - 1
         total, words = bounds[-1] - bounds[0], high - low
         least = 1 if words >= sections else 0
@@ -190,7 +198,7 @@ class _Writer:
         return [low + gap for gap in reversed(found)]
 
     def _cost(self, gap: int) -> float:
-        """How unwelcome a break is at a gap: inside a word, or after no mark."""
+        """The cost of a break at a gap: inside a word, or without a mark before it."""
         if not 0 < gap < len(self.target_words):
             return 0.0
         before, after = self.target_words[gap - 1], self.target_words[gap]
@@ -209,12 +217,13 @@ class _Writer:
         self._write_text(position, first)
         assert element.open and element.close
         self.pieces += [element.open, *([" "] if inner_left else [])]
-        self.write(element, *bounds, first, last)
+        self.write(element, Window(*bounds, first, last))
         self.pieces += [*([" "] if inner_right else []), element.close]
         return last
 
-    def _write_point(self, point: Point, gap: int, position: int, end: int, low: int, high: int, start: int) -> int:
+    def _write_point(self, point: Point, gap: int, position: int, window: Window) -> int:
         left, right = point.spaces
+        low, high, start, end = window
         before = self.target_words[gap - 1][1] if gap > low else start
         after = self.target_words[gap][0] if gap < high else end
         if gap == low and not left:
@@ -244,7 +253,7 @@ class _Writer:
         self.pieces.append(self.target[position:end])
 
     def joined(self) -> list[Piece]:
-        """The pieces with texts joined."""
+        """The pieces, with neighboring texts joined."""
         done: list[Piece] = []
         for piece in self.pieces:
             if isinstance(piece, str) and done and isinstance(done[-1], str):
@@ -254,12 +263,12 @@ class _Writer:
         return done
 
     def _rows(self, start: int, end: int) -> range:
-        """The source words that have characters between `start` and `end`."""
+        """The source words with characters between `start` and `end`."""
         first = bisect_right(self.source_words, start, key=lambda word: word[1])
         return range(first, max(first, bisect_left(self.source_words, end, key=lambda word: word[0])))
 
     def _ranges(self, parent: Element, elements: list[Element], low: int, high: int) -> list[tuple[int, int]]:
-        """The target words of each element, from `low` to `high`; no word is in two."""
+        """The range of target words of each element, from `low` to `high`. Ranges do not overlap."""
         outer = self._rows(parent.start, parent.end)
         everywhere = self.links.sums(outer, low, high)
         chosen: list[tuple[int, int]] = [(-1, -1)] * len(elements)
@@ -285,7 +294,7 @@ class _Writer:
         return [(snapped(first, chosen),) * 2 if first == last else (first, last) for first, last in chosen]
 
     def _worded(self, found: tuple[int, int], element: Element, alone: list[int]) -> tuple[int, int]:
-        """A range without punctuation at its ends that the element does not have there; empty if no word is left."""
+        """A range without punctuation at its ends, unless the element has it there; empty without words."""
         first, last = found
         source = self.tagged.text[element.start : element.end].strip()
         if not any(map(str.isalnum, source)):
@@ -296,7 +305,7 @@ class _Writer:
         return words[0] if source[0].isalnum() else first, words[-1] + 1 if source[-1].isalnum() else last
 
     def _words_alone(self, elements: list[Element], low: int, high: int) -> dict[int | None, list[int]]:
-        """The target words that stand for themselves, by the number of the element that has them; None: of none."""
+        """The target words that are parts "alone", by the index of their element, or None."""
         found: dict[int | None, list[int]] = {}
         first, last = (bisect_left(self.alone, word, key=lambda each: each[1]) for word in (low, high))
         for _, word, (start, end), _ in self.alone[first:last]:
@@ -306,7 +315,7 @@ class _Writer:
         return found
 
     def _expected(self, rows: range, outer: range, low: int, high: int) -> int:
-        """The target word before which a source word without links is expected."""
+        """The target word before which source words without links are expected."""
         before = range(outer.start, rows.start) if rows else ()
         after = range(rows.stop, outer.stop) if rows else ()
         for row in reversed(before):
@@ -320,12 +329,12 @@ class _Writer:
         return low + round((high - low) * len(before) / max(len(outer), 1))
 
     def _linked(self, row: int, low: int, high: int, least: float = 0.0) -> numpy.ndarray:
-        """The target words after `low`, from 0, to which a source word has a link of more than 0 and `least`."""
+        """The target words, counted from `low`, whose link to a source word has at least the weight `least`."""
         weights = self.links.sums(range(row, row + 1), low, high)
         return numpy.flatnonzero((weights > 0) & (weights >= least))
 
     def _nearest_free(self, expected: int, free: numpy.ndarray, low: int) -> tuple[int, int]:
-        """The free word nearest to the expected one; an empty range if there is none."""
+        """The free word nearest to the expected word; an empty range if no word is free."""
         words = [low + int(word) for word in numpy.flatnonzero(free) if self._has_letters(low + int(word))]
         if not words:
             return expected, expected
@@ -335,14 +344,14 @@ class _Writer:
     def _has_letters(self, word: int) -> bool:
         return any(map(str.isalnum, self.target[slice(*self.target_words[word])]))
 
-    def _gap(self, parent: Element, point: Point, low: int, high: int, ranges: list[tuple[int, int]]) -> int:
-        """The number of the target word before which a point comes."""
+    def _gap(self, parent: Element, point: Point, window: Window, ranges: list[tuple[int, int]]) -> int:
+        """The index of the target word before which a point is placed."""
         rows = self._rows(parent.start, parent.end)
         before = bisect_right(self.source_words, point.at, rows.start, rows.stop, key=lambda word: word[1])
         after = bisect_left(self.source_words, point.at, rows.start, rows.stop, key=lambda word: word[0])
         glued = self.tagged.text[point.at : point.at + 1].isalnum()
         sides = range(rows.start, before), range(after, rows.stop)
-        return snapped(self._aligned_gap(*sides, low, high, glued), ranges)
+        return snapped(self._aligned_gap(*sides, window.low, window.high, glued), ranges)
 
     def _aligned_gap(self, before: range, after: range, low: int, high: int, glued: bool) -> int:
         if not before:
@@ -370,16 +379,16 @@ def _is_break(child: Element | Point) -> bool:
 
 
 def _is_after(child: Element | Point, cut: Cut) -> bool:
-    """Whether a child belongs to the sentence after a cut, or to a later one."""
+    """Whether a child is after a cut."""
     if isinstance(child, Element):
         return child.start >= cut.source.start
     if child.at != cut.source.end or _is_break(child):
         return child.at > cut.source.end
-    return child.spaces == (True, False)  # what stands next to a word stays there
+    return child.spaces == (True, False)  # a point next to a word stays there
 
 
 def _all_parts(element: Element) -> list[Piece]:
-    """The tags of an element without words."""
+    """The parts of an element without words."""
     assert element.open and element.close
     inner: list[Piece] = []
     for child in element.children:

@@ -1,4 +1,4 @@
-"""The words of a text and its tags, apart."""
+"""Texts and their tags, separated."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -7,20 +7,20 @@ from typing import NamedTuple
 
 from ...model.spans_glossa import Span
 
-DEEPEST = 120  # tags inside each other, into which what places them goes down
+DEEPEST = 120  # levels of tags, which are placed recursively
 
 
 class Part(NamedTuple):
-    """A piece of the source at a place.
+    """A part of a document.
 
     Attributes:
-        kind: "text"; "open" or "close" for one of two tags around a text; "alone" for what stands for itself, such as
-            an image, code or a placeholder; "break" for what divides a text and keeps its order, such as the time of
-            a subtitle; "end" for what also ends a sentence.
+        kind: "text"; "open" or "close" for a tag of a pair around a text; "alone" for a part that is not translated,
+            such as an image, code or a placeholder; "break" for a part that divides a text and stays in order, such
+            as the time of a subtitle; "end" for a break that also ends a sentence.
         start: Its first character in the document.
-        end: The one after its last.
-        text: What it says: of a text the words, of what stands alone the words that a model should see, or "".
-        name: What "open" and "close" have in common.
+        end: The character after its last one.
+        text: The words of a text, or the words of a part "alone" for the model, or "".
+        name: The same name for both tags of a pair.
     """
 
     kind: str
@@ -30,39 +30,39 @@ class Part(NamedTuple):
     name: str = ""
 
 
-Piece = str | Part  # of a translated text: words, or something of the source
+Piece = str | Part  # of a translation: text, or a part of the source
 
 
 class Spaces(NamedTuple):
-    """Whether white space stands before a tag and after it."""
+    """Whether there is white space before and after a tag."""
 
     before: bool = False
     after: bool = False
 
 
-NONE = Spaces()
+NO_SPACES = Spaces()
 
 
 @dataclass(slots=True)
 class Point:
-    """Something without words in a text, before its character `at`; several parts if it is an empty element."""
+    """Parts without words before the character `at` of a text; several if it is an empty element."""
 
     parts: list[Part]
     at: int
-    spaces: Spaces = NONE
+    spaces: Spaces = NO_SPACES
 
 
 @dataclass(slots=True)
 class Element:
-    """A pair of tags around the characters from `start` to `end`; the outermost one has none."""
+    """A pair of tags around the characters from `start` to `end`. The root has no tags."""
 
     start: int
     end: int
     open: Part | None = None
     close: Part | None = None
     children: "list[Element | Point]" = field(default_factory=list)
-    opening: Spaces = NONE
-    closing: Spaces = NONE
+    opening: Spaces = NO_SPACES
+    closing: Spaces = NO_SPACES
 
 
 @dataclass(slots=True)
@@ -70,12 +70,13 @@ class Tagged:
     """A text and its tags.
 
     Attributes:
-        text: The words.
+        text: The text.
         root: The tags.
-        label: For a label, whose translation ends as it does, the code of the target language, or "".
-        alone: Spans of `text` that are a part of the source each, such as an image with a name or code.
-        marked: The text with the mark of its accelerator, if that was taken out, such as `_Open`.
-        context: What tells it from equal texts with other translations, as in [`glossa.translate.memory.units.Unit`].
+        alone: Spans of `text` that are parts "alone", such as code.
+        label: The code of the target language, or "", if the text is a label of a program; else None.
+        marked: The text with the mark of its accelerator, such as `_Open`, if the mark was taken out.
+        context: What distinguishes it from equal texts with other translations, as in
+            [`glossa.translate.memory.units.Unit`].
     """
 
     text: str
@@ -97,16 +98,16 @@ class Tagged:
 
 
 def take_tags(parts: Sequence[Part]) -> Tagged:
-    """The text of parts and its tags.
+    """The text and the tags of parts.
 
-    A tag that is not closed, crosses another one, or is inside more than `DEEPEST` others, stands alone. Of white
-    space on both sides of a tag, one side is in the text.
+    A tag that is not closed, crosses another tag, or is more than `DEEPEST` levels deep, becomes a point. White space
+    on both sides of a tag is in the text once.
     """
     pairs = tag_pairs(parts)
     tagged = Tagged("", Element(0, 0))
     stack = [tagged.root]
     done = _Growing()
-    glued = True  # the last part was text
+    glued = True  # whether the last part was text
     for index, (part, spaces) in enumerate(zip(parts, _spaces(parts), strict=True)):
         if part.text and part.kind in ("text", "alone"):
             text = part.text
@@ -131,7 +132,7 @@ def take_tags(parts: Sequence[Part]) -> Tagged:
         elif part.kind == "close" and index in pairs:
             element = stack.pop()
             element.end, element.close, element.closing = at, part, spaces
-            if done.words <= element.start:  # it has no words
+            if done.words <= element.start:  # the element has no words
                 stack[-1].children[-1] = _as_point(element)
         else:
             stack[-1].children.append(Point([part], at, spaces))
@@ -142,12 +143,12 @@ def take_tags(parts: Sequence[Part]) -> Tagged:
 
 
 class _Growing:
-    """A text that grows at its end.
+    """A text to which pieces are added.
 
     Attributes:
-        texts: Its pieces.
-        length: Of all of them.
-        words: The character after its last one that is no white space.
+        texts: The pieces.
+        length: The length of the text.
+        words: The position after the last character that is not white space.
     """
 
     def __init__(self) -> None:
@@ -166,7 +167,7 @@ class _Growing:
             self.length += len(text)
 
     def strip(self) -> None:
-        """Leave out the spaces at the end."""
+        """Remove the spaces at the end."""
         while self.texts and self.texts[-1].endswith(" "):
             text = self.texts.pop()
             self.length -= len(text)
@@ -176,7 +177,7 @@ class _Growing:
 
 
 def _clamp(element: Element, length: int) -> None:
-    """Have no tag after the end of the text."""
+    """Move tags behind the text to its end."""
     element.end = length if element.open is None else min(element.end, length)
     for child in element.children:
         if isinstance(child, Element):
@@ -186,7 +187,7 @@ def _clamp(element: Element, length: int) -> None:
 
 
 def _spaces(parts: Sequence[Part]) -> Iterator[Spaces]:
-    """The white space around each part, tags next to it left out."""
+    """The white space around each part, across tags next to it."""
     following, after = "", []
     for part in reversed(parts):
         after.append(following[:1].isspace())
@@ -198,7 +199,7 @@ def _spaces(parts: Sequence[Part]) -> Iterator[Spaces]:
 
 
 def tag_pairs(parts: Sequence[Part]) -> set[int]:
-    """The positions of tags that enclose something without crossing others, at most `DEEPEST` inside each other."""
+    """The indices of tags in pairs that do not cross other pairs and are at most `DEEPEST` levels deep."""
     found: set[int] = set()
     stack: list[int] = []
     open_names: Counter[str] = Counter()

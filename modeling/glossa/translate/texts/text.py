@@ -1,4 +1,4 @@
-"""A text on its way through a translation: its sentences, what each became, and the whole joined again."""
+"""A text during its translation: its sentences, their translations, and the joined translation."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,39 +20,92 @@ from .tag_placement import Cut, put_tags
 from .tags import Piece, Tagged
 
 
-@dataclass(slots=True)
-class Sentence:
-    """A part of a text that is translated or copied for itself.
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The requirements of the translations of a sentence.
 
     Attributes:
-        segment: Its text, its spans, the white space after it, and what the model reads of it.
-        start: Its first character in the text.
-        cut: Whether the sentence goes on in the next part.
-        prefix: The beginning that its translations must have.
         language: The target language, for a model of several.
-        written_in: The code of the target language, of any model that says it.
-        label: What its translations have, whatever the model writes; None if it is no label.
-        stops: Whether the model reads sentences with a period only.
-        translations: What it became, best first; empty until it is translated.
-        places: Of each translation, where each span of the segment is.
+        code: The code of the target language, for any model that has one.
+        prefix: The beginning of the translations.
+    """
+
+    language: str | None = None
+    code: str | None = None
+    prefix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The form of a sentence for the model.
+
+    Attributes:
+        cut: Whether the sentence continues in the next part.
+        label: The properties of a label that the model does not read and its translations must have, if it is one.
+        stops: Whether the model reads only sentences with a period.
+    """
+
+    cut: bool = False
+    label: Label | None = None
+    stops: bool = False
+
+    def segment(self, segment: Segment) -> Segment:
+        """A segment without the parts of a label that the model does not read."""
+        if self.label is None:
+            return segment
+        segment = self.label.read(segment)
+        return with_stop(segment) if self.stops else segment
+
+    def input(self, segment: Segment) -> str:
+        """The input of the model for a segment."""
+        return model_text(self.segment(segment), self.cut)
+
+    def translation(self, segment: Segment, output: str, code: str | None) -> str:
+        """The translation of a segment into the language `code`, given an output of the model."""
+        if clean_text(output) == clean_text(self.input(segment)) != "":
+            return segment.text  # nothing was translated
+        written = as_written(self.segment(segment), output)
+        if self.label is None:
+            return written
+        return self.label.write(written, code, [segment.text[start:end] for start, end in segment.spans])
+
+
+@dataclass(frozen=True, slots=True)
+class ReadMatch:
+    """A match of a memory that the model reads.
+
+    Attributes:
+        text: The text that the model reads after the sentence, or "".
+        used: The match, as translations will list it.
+    """
+
+    text: str = ""
+    used: Sequence[UsedMatch] = ()
+
+
+@dataclass(slots=True)
+class Sentence:
+    """A part of a text that is translated or copied separately.
+
+    Attributes:
+        segment: Its text, its spans and the white space after it.
+        start: Its first character in the text.
+        reading: Its form for the model.
+        target: The requirements of its translations.
+        match: The match of a memory that the model reads with it.
+        translations: Its translations, best first; empty until it is translated.
+        places: The places of the spans of the segment in each translation.
         remembered: Whether its translation comes from a memory.
-        match_read: What the model reads behind it: a match of a memory.
-        matches: This match, as its translations will have it.
     """
 
     segment: Segment
     start: int = 0
-    cut: bool = False
-    prefix: str = ""
-    language: str | None = None
-    written_in: str | None = None
-    label: Label | None = None
-    stops: bool = False
+    reading: Reading = Reading()
+    target: Target = Target()
+    match: ReadMatch = ReadMatch()
     translations: list[Translation] = field(default_factory=list)
     places: list[Sequence[Span]] = field(default_factory=list)
     remembered: bool = False
-    match_read: str = ""
-    matches: Sequence[UsedMatch] = ()
 
     @property
     def source(self) -> str:
@@ -60,16 +113,8 @@ class Sentence:
 
     @property
     def asked(self) -> str:
-        """The sentence as the model reads it."""
-        return model_text(self._read, self.cut)
-
-    @property
-    def _read(self) -> Segment:
-        """The segment without what the model does not read of a label."""
-        if self.label is None:
-            return self.segment
-        segment = self.label.read(self.segment)
-        return with_stop(segment) if self.stops else segment
+        """The input of the model."""
+        return self.reading.input(self.segment)
 
     @property
     def best(self) -> Translation:
@@ -77,40 +122,33 @@ class Sentence:
 
     @property
     def is_fixed(self) -> bool:
-        """Whether it has one translation, however many are asked for."""
+        """Whether it has only one translation, for any number of requested translations."""
         return self.segment.copied or self.remembered
 
     @property
     def lacks_sentinels(self) -> bool:
-        """Whether the model read sentinels, and one of its translations does not have exactly these."""
+        """Whether the model read sentinels, and a translation does not have exactly these sentinels."""
         return self.segment.numbered and not all(
             has_sentinels(self.segment, each.text) for each in self.translations if each.text or each is self.best
         )
 
     def write(self, translations: Iterable[Translation]) -> bool:
-        """Take the model's translations as they stand in a text; whether each has all spans."""
-        written = [replace(each, text=self._written(each.text)) for each in translations]
-        self.translations = written if self.label is None else distinct(written)
+        """Set the translations, given the output of the model. Returns whether each has all spans."""
+        written = [
+            replace(each, text=self.reading.translation(self.segment, each.text, self.target.code))
+            for each in translations
+        ]
+        self.translations = written if self.reading.label is None else distinct(written)
         found = [self._locate(each.text) for each in self.translations]
         self.places = [places or () for places in found]
         for rank in range(len(written)):
             self.lower_start(rank)
         return None not in found
 
-    def _written(self, text: str) -> str:
-        """A translation by the model as it stands in a text."""
-        if clean_text(text) == clean_text(self.asked) != "":
-            return self.source  # nothing is another language
-        written = as_written(self._read, text)
-        if self.label is None:
-            return written
-        spans = [self.source[start:end] for start, end in self.segment.spans]
-        return self.label.write(written, self.written_in, spans)
-
     def lower_start(self, rank: int) -> None:
-        """Begin a translation with a small letter after a span, if the sentence does."""
+        """Begin a translation in lower case after a span, if the sentence does."""
         each, places = self.translations[rank], self.places[rank]
-        text = lower_start(self.source, self.segment.spans, each.text, places, self.written_in)
+        text = lower_start(self.source, self.segment.spans, each.text, places, self.target.code)
         if text != each.text:
             self.translations[rank] = replace(each, text=text)
 
@@ -118,19 +156,19 @@ class Sentence:
         return locate(self.source, self.segment.spans, text) if text.strip() else ()
 
     def remember(self, target: str) -> bool:
-        """Take `target` from a memory, if it has all spans and the beginning that is asked for."""
+        """Set the translation from a memory, if it has all spans and the prefix. Returns whether it has."""
         places = locate(self.source, self.segment.spans, target)
-        if places is not None and target.startswith(self.prefix):
+        if places is not None and target.startswith(self.target.prefix):
             self.translations, self.places, self.remembered = [Translation(target)], [places], True
         return self.remembered
 
     def keep_source(self, problem: str, failed: bool) -> None:
-        """Have the source as the translation, since there is no other."""
+        """Set the source as the translation."""
         self.translations = [Translation(self.source, 0.0, problem, failed)]
         self.places = [self.segment.spans]
 
     def pair(self) -> Pair:
-        """The sentence and its best translation as they are aligned."""
+        """The sentence and its best translation, for alignment."""
         target = self.best.text
         theirs = find_words(target, sorted(self.places[0]))
         return Pair(self.source, find_words(self.source, self.segment.spans), target, theirs)
@@ -138,12 +176,12 @@ class Sentence:
 
 @dataclass
 class Text:
-    """A text that is translated.
+    """A text during its translation.
 
     Attributes:
         tagged: Its words and tags.
-        sentences: Its sentences, and what is copied between them.
-        paired: These with their best translations, when [`Text.pairs`] has asked for them.
+        sentences: Its sentences, including parts that are copied.
+        paired: The sentences with their best translations, set by [`Text.pairs`].
     """
 
     tagged: Tagged
@@ -160,17 +198,17 @@ class Text:
 
     @property
     def failure(self) -> str:
-        """Why it cannot be translated, or ""."""
+        """The reason why it cannot be translated, or ""."""
         return next((own.best.problem for own in self.sentences if own.translations and own.best.failed), "")
 
     def parts(self, rank: int = 0) -> list[tuple[str, str]]:
-        """The translation of each sentence, the best one or of another rank, and the white space after it."""
+        """The translation of each sentence with this rank, and the white space after it."""
         targets = [self._ranked(sentence, rank).text for sentence in self.sentences]
         both = [(target, own.source) for target, own in zip(targets, self.sentences, strict=True)]
         if all(one == other or clean_text(one) == clean_text(other) for one, other in both) and any(
             clean_text(target) or len(both) > 1 for target in targets
         ):
-            return [(segment.text, segment.space) for segment in self.segments]  # nothing is another language
+            return [(segment.text, segment.space) for segment in self.segments]  # nothing was translated
         return spaced_parts(self.segments, targets)
 
     @staticmethod
@@ -178,10 +216,10 @@ class Text:
         return sentence.best if sentence.is_fixed else sentence.translations[rank]
 
     def part(self, place: int) -> tuple[str, str]:
-        """The white space before a sentence, and its translation, as soon as those before it are translated."""
+        """The white space before a sentence, and its translation, when the sentences before it are translated."""
         first = max(place - 1, 0)
         known = [sentence.best.text for sentence in self.sentences[first : place + 1]]
-        # What follows is not known yet, but decides whether a period stays: any text will do, in the same script.
+        # The next sentence, which is unknown yet, decides whether a period stays: any text in the same script will do.
         known += known[-1:] if place + 1 < len(self.sentences) else []
         parts = spaced_parts(self.segments[first : first + len(known)], known)
         before, after = self._edges
@@ -192,16 +230,16 @@ class Text:
 
     @property
     def _edges(self) -> tuple[str, str]:
-        """The white space before and after the text, which no segment has."""
+        """The white space before and after the text, which is not in segments."""
         body = self.source.strip()
         start = self.source.find(body)
         return self.source[:start], self.source[start + len(body) :]
 
     def joined(self, count: int, scores: bool, confident: bool) -> list[Translation]:
-        """The translations of the whole: of the best of each sentence, of the second best, and so on.
+        """`count` translations of the text: of the best translations of sentences, of the second best, and so on.
 
-        The confidence is the product of the sentences' confidences; copied and remembered ones count as right.
-        If the text has only such sentences, the others of `count` are blank.
+        The confidence is the product of the sentences' confidences, in which copied and remembered sentences count 1.
+        If the text has only such sentences, all translations except the first are blank.
         """
         ranks = 1 if all(sentence.is_fixed for sentence in self.sentences) else count
         found = [self._joined(rank, scores, confident) for rank in range(ranks)]
@@ -226,21 +264,21 @@ class Text:
         )
 
     def settle(self) -> None:
-        """Have the best translations of the sentences as they stand in the whole."""
+        """Set the best translations of the sentences as they are in the joined translation."""
         for sentence, (target, _) in zip(self.sentences, self.parts(), strict=True):
             if target != sentence.best.text:
                 sentence.translations[0] = replace(sentence.best, text=target)
-                is_source = target == sentence.source  # whose characters may be others than those of the translation
+                is_source = target == sentence.source  # with other characters than the translation, perhaps
                 sentence.places[0] = sentence.segment.spans if is_source else sentence.places[0]
 
     def keep_blank(self) -> None:
-        """Have the source in place of blank translations."""
+        """Set the source in place of blank translations."""
         for sentence in self.sentences:
             if not sentence.best.text.strip() and sentence.source.strip():
                 sentence.keep_source(sentence.best.problem or "empty", failed=False)
 
     def pairs(self) -> list[Pair]:
-        """The sentences and their best translations, as they are aligned to find where tags go."""
+        """The sentences and their best translations, which are aligned to place tags."""
         if self.tagged.is_plain and not self.tagged.alone:
             return []
         self.settle()
@@ -249,7 +287,7 @@ class Text:
         return [] if self.tagged.is_plain else worded
 
     def with_tags(self, links: Iterator[numpy.ndarray]) -> list[Piece]:
-        """The best translation with the tags of the source; `links` are the weights of [`Text.pairs`]."""
+        """The best translation with the tags of the source. `links` are the weights of [`Text.pairs`]."""
         parts = self.parts()
         whole = "".join(text + space for text, space in parts)
         if not self.paired:
@@ -259,7 +297,7 @@ class Text:
         blocks: list[Block] = []
         cuts: list[Cut] = []
         places, start = {}, 0
-        before: Span | None = None  # where the sentence before ends in the source, and in the translation
+        before: Span | None = None  # the end of the previous sentence in the source and in the translation
         for sentence, (_, own, target, theirs), (_, space) in zip(self.sentences, self.paired, parts, strict=True):
             if before is not None:
                 cuts.append(Cut(Span(before.start, sentence.start), Span(before.end, start), len(target_words)))
@@ -279,7 +317,7 @@ class Text:
 
 
 def distinct(translations: Iterable[Translation]) -> list[Translation]:
-    """`translations`; what repeats an earlier text is blank, and at the end."""
+    """`translations`, in which repetitions of earlier texts are blank, and at the end."""
     found: dict[str, Translation] = {}
     repeated = []
     for each in translations:
@@ -291,13 +329,13 @@ def distinct(translations: Iterable[Translation]) -> list[Translation]:
 
 
 def most_important(problems: Iterable[str]) -> str:
-    """The problem of a text, given its sentences' problems: a span without a certain place, or the first one."""
+    """The problem of a text, given the problems of its sentences: a span without a certain place, or the first."""
     found = [problem for problem in problems if problem]
     return MOVED if MOVED in found else next(iter(found), "")
 
 
 def _link_spans(weights: numpy.ndarray, sentence: Sentence, own: Words, theirs: Words) -> None:
-    """Link each span with itself only."""
+    """Link each span to itself only."""
     for span, place in zip(sentence.segment.spans, sentence.places[0], strict=True):
         row, column = own.index((span.start, span.end)), theirs.index((place.start, place.end))
         weights[row, :] = 0

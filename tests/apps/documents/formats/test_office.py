@@ -6,7 +6,7 @@ import pytest
 from apps.documents.packed import members, pack
 from translating import translated
 
-from glossa.apps.documents.formats.opening import UNKNOWN
+from glossa.apps.documents.formats.format import UNKNOWN
 
 SLIDE = (
     '<?xml version="1.0" encoding="UTF-8"?>\n<p:sld xmlns:p="p" xmlns:a="a"><p:txBody><a:p><a:pPr lvl="1"/>'

@@ -1,8 +1,11 @@
 """Each format: what is translated, and that the rest of a document stays as it is."""
 
 import json
+import subprocess
+import sys
 import tarfile
 import unicodedata
+from importlib import import_module
 from pathlib import Path
 
 import numpy
@@ -11,7 +14,10 @@ import yaml
 from apps.documents.packed import MEMBERS, members, pack, write_packed
 from translating import KNOWN, rot13, translated
 
-from glossa.apps.documents.formats.opening import FORMATS, Languages, format_of, open_document
+from glossa.apps.documents import formats
+from glossa.apps.documents.formats import LINES, MODULES
+from glossa.apps.documents.formats.format import LanguagePair
+from glossa.apps.documents.formats.opening import endings, format_of, open_document
 from glossa.base.errors import GlossaError
 
 FILES = Path(__file__).parents[1] / "files"
@@ -30,7 +36,7 @@ def shouted(name, **options):
 
 @pytest.mark.parametrize("name", IN_PLACE)
 def test_an_engine_that_returns_its_source_changes_no_byte(name):
-    assert translated(FILES / name, languages=Languages()) == (FILES / name).read_bytes()
+    assert translated(FILES / name, languages=LanguagePair()) == (FILES / name).read_bytes()
 
 
 @pytest.mark.parametrize("ends", ["\r\n", "\n"])
@@ -98,9 +104,9 @@ def test_html_in_another_encoding(tmp_path):
     (tmp_path / "a.html").write_bytes(b"<p>caf\xe9</p>")
     assert translated(tmp_path / "a.html", lambda text: "Œuf Ж") == b"<p>\x8cuf &#1046;</p>"
     (note,) = open_document(tmp_path / "a.html", "html", KNOWN).documents[0].notes
-    assert note == f"{tmp_path}/a.html does not say its encoding; it is read as windows-1252, as browsers do."
+    assert note == f"{tmp_path}/a.html declares no encoding; it is read as windows-1252, as browsers do."
     (tmp_path / "a.html").write_bytes("<p>Мир</p>".encode("cp1251"))
-    assert open_document(tmp_path / "a.html", "html", Languages("ru", "en")).documents[0].text == "<p>Мир</p>"
+    assert open_document(tmp_path / "a.html", "html", LanguagePair("ru", "en")).documents[0].text == "<p>Мир</p>"
     (tmp_path / "a.html").write_text("<p>café</p>")
     assert not open_document(tmp_path / "a.html", "html", KNOWN).documents[0].notes
 
@@ -245,7 +251,7 @@ def test_tmx():
     source = (FILES / "memory.tmx").read_text()
     assert shouted("memory.tmx") == source.replace("</seg></tuv>", f"</seg></tuv>{added}")
     with pytest.raises(GlossaError, match=r"the code of their language.*Give --target_language"):
-        shouted("memory.tmx", languages=Languages())
+        shouted("memory.tmx", languages=LanguagePair())
 
 
 def test_packed_formats(tmp_path):
@@ -303,7 +309,11 @@ def test_paragraphs(tmp_path):
         ("a.md", b"caf\xe9", r"a\.md, line 1: wrong encoding: byte 0xe9"),
         ("a.md", "Hi".encode("utf-16"), "this looks like UTF-16"),
         ("a.srt", "Hi".encode("utf-32"), "this looks like UTF-32. .*-f UTF-32"),
-        ("a.po", b'msgid ""\nmsgstr "Content-Type: text/plain; charset=klingon\\n"\n', "its encoding is klingon"),
+        (
+            "a.po",
+            b'msgid ""\nmsgstr "Content-Type: text/plain; charset=klingon\\n"\n',
+            "declares the encoding klingon",
+        ),
     ],
 )
 def test_broken_documents_are_refused_in_one_line(tmp_path, name, content, message):
@@ -318,7 +328,27 @@ def test_formats_follow_from_names():
     assert format_of("non-strings.xml") is None and format_of("mystrings.xml") is None
     assert format_of("a/B.HTML") == "html" and format_of("a.txt") is None and format_of("a.pdf") is None
     assert format_of("a.txt", "markdown") == "markdown" and format_of("a.md", "lines") is None
-    assert {format_of(f"a.{name}", name) or name for name in FORMATS} == set(FORMATS)
+    assert {format_of(f"a.{name}", name) or name for name in (*MODULES, LINES)} == {*MODULES, LINES}
+
+
+def test_each_format_is_declared_in_its_module_and_in_the_table():
+    folder = Path(formats.__file__).parent
+    declaring = {path.stem for path in folder.glob("*.py") if "\nFORMATS = " in path.read_text()}
+    assert declaring == set(MODULES.values())
+    declared = [each for name in sorted(declaring) for each in import_module(f"{formats.__name__}.{name}").FORMATS]
+    assert sorted(each.name for each in declared) == sorted(MODULES)
+    assert all(bool(each.read) != bool(each.open) for each in declared)
+    assert len(endings()) == sum(len(each.endings) for each in declared), "two formats have an ending in common"
+
+
+def test_the_help_reads_no_module_of_a_format():
+    loaded = """
+import sys
+import glossa.cli.translate
+print(*(name for name in sys.modules if name.startswith("glossa.apps.documents.")))"""
+    found = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True).stdout.split()
+    assert {name.removeprefix("glossa.apps.documents.formats.") for name in found}.isdisjoint(MODULES.values())
+    assert "glossa.apps.documents.formats" in found and "glossa.apps.documents.places" not in found
 
 
 @pytest.mark.parametrize("name", ["tree_sitter", "tree_sitter_markdown"])

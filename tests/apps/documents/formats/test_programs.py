@@ -11,11 +11,11 @@ import pytest
 import translating
 from translating import Given, translated
 
-from glossa.apps.documents.formats.opening import UNKNOWN, Languages
+from glossa.apps.documents.formats.format import UNKNOWN, LanguagePair
 from glossa.apps.documents.job import DocumentJob
 from glossa.base.errors import GlossaError
 
-POLISH = Languages("en", "pl")  # one, few, many and other
+POLISH = LanguagePair("en", "pl")  # one, few, many and other
 FOLDER = Path(__file__).parents[1] / "files" / "more"
 FILES = {
     name: (FOLDER / name).read_text(encoding="utf-8")
@@ -194,7 +194,7 @@ def test_files_of_web_apps_get_plural_forms(tmp_path):
 
 
 def test_arb_names_the_language_of_the_translation(tmp_path):
-    found = shouted(tmp_path, "a.arb", '{"@@locale": "en", "a": "It is"}', languages=Languages("en", "pt-BR"))
+    found = shouted(tmp_path, "a.arb", '{"@@locale": "en", "a": "It is"}', languages=LanguagePair("en", "pt-BR"))
     assert found == '{"@@locale": "pt_BR", "a": "IT IS"}'
 
 

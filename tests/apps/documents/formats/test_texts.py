@@ -11,7 +11,7 @@ import pytest
 import translating
 from translating import KNOWN, translated
 
-from glossa.apps.documents.formats.opening import UNKNOWN
+from glossa.apps.documents.formats.format import UNKNOWN
 from glossa.base.errors import GlossaError
 
 FOLDER = Path(__file__).parents[1] / "files" / "more"

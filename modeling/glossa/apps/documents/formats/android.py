@@ -2,30 +2,25 @@
 
 import html
 import re
-from typing import TYPE_CHECKING
 
-from ....base.errors import GlossaError
 from ....translate.texts.tags import Part
 from ..places import CDATA, Document, Edit, Written
-from .language import missing_forms, plural_categories
+from .encoding import XML
+from .format import Format, LanguagePair
+from .language import note_added_forms, plural_categories
 from .printf import Printf
 from .tokens import ENTITY, cut, escape_xml
 from .units import Units
 
-if TYPE_CHECKING:
-    from .opening import Languages
-
 _ESCAPE = re.compile(rf"{ENTITY.pattern}|\\u[0-9a-fA-F]{{4}}|\\.", re.S)
 _NAMED = {"n": "\n", "t": "\t"}
 _REFERENCE = re.compile(r"\s*[@?](?:[\w.]+:)?\w+/[\w.]+\s*")  # to another resource
-_QUOTE = '(?<!\\\\)"'  # around white space that stays
+_QUOTE = '(?<!\\\\)"'  # around white space that is kept
 
 
-def read(text: str, name: str, languages: "Languages") -> Document:
-    """The strings of a file that are translatable. Raises `GlossaError` if it is no such file."""
-    units = _Strings(text, name)
-    if units.root.name != "resources":
-        raise GlossaError(f"{name}, line 1: the first element is {units.root.name}, not resources. Give --format.")
+def read(text: str, name: str, languages: LanguagePair) -> Document:
+    """The translatable strings. Raises `GlossaError` if the file has no Android resources."""
+    units = _Strings(text, name, "resources")
     for index, token in enumerate(units.tokens):
         if token.kind != "open" or units.given(index).get("translatable") == "false":
             continue
@@ -37,15 +32,18 @@ def read(text: str, name: str, languages: "Languages") -> Document:
                 units.add(item)
             if token.name == "plurals" and languages.target:
                 units.add_forms(items, plural_categories(languages.target))
-    missing_forms(units.document, name, units.made)
+    note_added_forms(units.document, name, units.added)
     return units.document
 
 
+FORMATS = (Format("android", ("strings.xml", "arrays.xml", "plurals.xml"), read, XML),)
+
+
 class _Strings(Units):
-    made = 0
+    added = 0  # plural forms
 
     def add(self, index: int) -> None:
-        """Add what stands in an element, if it is a text."""
+        """Add the text of an element, unless it is a reference to another resource."""
         if not _REFERENCE.fullmatch(self.content(index)):
             self.document.places += self.string(
                 index, _escape, named=False, printf=Printf(), kept=_QUOTE, literal=_escaped
@@ -59,12 +57,12 @@ class _Strings(Units):
         return [opened, *(part._replace(name=CDATA) for part in inner), closed]
 
     def add_forms(self, items: list[int], wanted: list[str]) -> None:
-        """Add the forms that the language needs and the file lacks, as copies of the general one."""
+        """Add the plural forms that the language needs and the file lacks, as copies of the general form."""
         known = {self.given(item).get("quantity"): item for item in items}
         if "other" not in known:
             return
         missing = [category for category in wanted if category not in known]
-        self.made += len(missing)
+        self.added += len(missing)
         last, other = items[-1], known["other"]
         written: list[Written] = []
         for category in missing:

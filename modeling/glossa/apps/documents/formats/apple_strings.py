@@ -1,16 +1,14 @@
 """Apple's .strings: the values of `"key" = "value";`."""
 
 import re
-from typing import TYPE_CHECKING
 
 from ....base.errors import GlossaError
 from ..places import Document, line_numbers
+from .encoding import UTF_16
+from .format import Format, LanguagePair
 from .printf import Printf
 from .strings import string_places
 from .tokens import cut
-
-if TYPE_CHECKING:
-    from .opening import Languages
 
 _SPACE = r"(?:\s|/\*.*?\*/|//[^\n]*)*+"
 _STRING = r'"((?:[^"\\]|\\.)*+)"'
@@ -22,8 +20,8 @@ _ESCAPE = re.compile(r"\\(?:[Uu][0-9a-fA-F]{4}|[0-7]{1,3}|.)", re.S)
 _NAMED = {"n": "\n", "t": "\t", "r": "\r"}
 
 
-def read(text: str, name: str, languages: "Languages") -> Document:
-    """The values of a file. Raises `GlossaError` with the line if it is no such file."""
+def read(text: str, name: str, languages: LanguagePair) -> Document:
+    """The values. Raises `GlossaError`, with the line, if the file is not in this format."""
     document = Document(text, [])
     position = int(text.startswith("\ufeff"))
     while found := _ENTRY.match(text, position):
@@ -34,8 +32,11 @@ def read(text: str, name: str, languages: "Languages") -> Document:
     rest = _REST.match(text, position)
     if rest.end() < len(text):
         line = line_numbers(text)(rest.end())
-        raise GlossaError(f'{name}, line {line}: not an entry such as "key" = "value"; of a .strings file. Repair it.')
+        raise GlossaError(f'{name}, line {line}: not an entry such as "key" = "value"; of .strings files. Repair it.')
     return document
+
+
+FORMATS = (Format("strings", (".strings",), read, UTF_16),)
 
 
 def _decode(escape: str) -> str:

@@ -1,15 +1,16 @@
-"""AsciiDoc: titles, paragraphs, items and cells; no code, attributes, macros or comments."""
+"""AsciiDoc: titles, paragraphs, list items and cells, without code, attributes, macros and comments."""
 
 import re
 from collections.abc import Iterator
 
 from ....translate.texts.tags import Part
 from ..places import Document, Place, has_words, spelled
-from .plain import fill, line_end
+from .format import Format, LanguagePair
+from .plain import filling, line_end
 from .tokens import trimmed
 
-_VERBATIM = re.compile(r"-{4,}|\.{4,}|\+{4,}|/{4,}|```.*")  # lines around what stays
-_STAYS = re.compile(  # lines that stay
+_VERBATIM = re.compile(r"-{4,}|\.{4,}|\+{4,}|/{4,}|```.*")  # lines around a verbatim block
+_STAYS = re.compile(  # lines that are not translated
     r"//(?!//).*|:!?[\w-]+!?:.*|\[.*\]|(?:={4,}|\*{4,}|_{4,}|--|'''|<<<|\+)|(?:\w+)::\S*\[.*\]|\|===.*|[,:]==="
 )
 _CODE_STYLE = re.compile(r"\[(?:source|listing|literal|stem|latexmath|asciimath|verse|plantuml|mermaid)\b.*\]")
@@ -30,7 +31,7 @@ _INLINE = re.compile(
 )
 
 
-def read(text: str, name: str, languages: object = None) -> Document:
+def read(text: str, name: str, languages: LanguagePair) -> Document:
     """The texts of a page."""
     document = Document(text, [])
     for block in _blocks(text):
@@ -38,11 +39,14 @@ def read(text: str, name: str, languages: object = None) -> Document:
     return document
 
 
+FORMATS = (Format("asciidoc", (".adoc", ".asciidoc"), read),)
+
+
 def _blocks(text: str) -> Iterator[list[tuple[int, int]]]:
-    """The lines of each text, as characters, without marks before them."""
+    """The characters of the lines of each text, without the marks before them."""
     block: list[tuple[int, int]] = []
-    fence, code, table = "", False, False  # what ends what stays; whether code follows; whether a table is open
-    in_list = cell_code = False  # whether the block is of a list; whether the cell has code
+    fence, code, table = "", False, False  # the line that ends a verbatim block; whether code follows; inside a table
+    in_list = cell_code = False  # whether the block is in a list; whether the cell is code
     for line in re.finditer(r"[^\n]*\n?", text):
         raw = line[0].rstrip("\r\n").removeprefix("\ufeff")
         start, end = line.start() + len(line[0]) - len(line[0].lstrip("\ufeff")), line.start() + len(raw.rstrip())
@@ -66,7 +70,7 @@ def _blocks(text: str) -> Iterator[list[tuple[int, int]]]:
             block = []
             cell_code = bool(_CODE_STYLE.fullmatch(_BAR.split(body)[-1]))
             yield from list(_cells(text, start, end))[: -1 if cell_code else None]
-        elif starts and raw[:1] in " \t" and not _ITEM.match(raw):  # a paragraph as it is
+        elif starts and raw[:1] in " \t" and not _ITEM.match(raw):  # a literal paragraph
             code = True
         elif title := _TITLE.match(body):
             yield block
@@ -104,15 +108,13 @@ def _places(text: str, lines: list[tuple[int, int]]) -> Iterator[Place]:
         parts += _inline(text, start, end)
     if not has_words(parts) or not (kept := trimmed(parts)):
         return
-    place = Place(kept, spelled(kept, text, str))
-    place.lay = lambda pieces: fill(place, pieces, text)
-    yield place
+    yield Place(kept, filling(text, spelled(kept, text, str)))
 
 
 def _inline(text: str, start: int, end: int) -> Iterator[Part]:
-    """The parts of a line: links and marks in pairs, code as words of its own."""
+    """The parts of a line: links and marks are pairs of tags, and code is a part "alone"."""
     position = start
-    closing: list[tuple[str, int]] = []  # what closes each open part, and where it is
+    closing: list[tuple[str, int]] = []  # the mark that closes each open part, and its place
     while position < end:
         found = _INLINE.search(text, position, end)
         first = min([found.start() if found else end, *(at for _, at in closing)])
@@ -141,7 +143,7 @@ def _inline(text: str, start: int, end: int) -> Iterator[Part]:
 
 
 def _closing(text: str, start: int, end: int, mark: str, constrained: bool) -> int:
-    """Where a mark is closed; -1 if it is not."""
+    """The place of the closing mark, or -1."""
     pattern = rf"(?<=\S){re.escape(mark)}(?!\w)" if constrained else re.escape(mark)
     found = re.compile(pattern).search(text, start, end)
     return found.start() if found else -1

@@ -1,4 +1,4 @@
-"""Fluent: the patterns of messages, terms and their attributes, and of the variants of selections."""
+"""Fluent: patterns of messages, terms and attributes, and the variants of their selections."""
 
 import re
 from collections.abc import Iterator
@@ -6,12 +6,13 @@ from typing import Any
 
 from ....base.errors import GlossaError, require
 from ....translate.texts.tags import Part
-from ..places import Document, Place, has_words, line_numbers
+from ..places import Document, Place, Usage, Writing, has_words, line_numbers
+from .format import Format, LanguagePair
 from .strings import marked_parts
 from .tokens import trimmed, with_text
 
 
-def read(text: str, name: str, languages: object = None) -> Document:
+def read(text: str, name: str, languages: LanguagePair) -> Document:
     """The texts of a file. Raises `GlossaError` with the line if it is not Fluent."""
     syntax = require("fluent.syntax", "documents", "fluent.syntax", name)
     resource = syntax.parse(text, with_spans=True)
@@ -27,8 +28,11 @@ def read(text: str, name: str, languages: object = None) -> Document:
     return document
 
 
+FORMATS = (Format("fluent", (".ftl",), read),)
+
+
 def _places(text: str, pattern: Any, ast: Any) -> Iterator[Place]:
-    """The places of a pattern: its text, with what stands in braces as words of their own, and of its variants."""
+    """The place of a pattern, in which expressions in braces are parts "alone", and the places of its variants."""
     parts: list[Part] = []
     for element in pattern.elements:
         start, end = element.span.start, element.span.end
@@ -42,11 +46,11 @@ def _places(text: str, pattern: Any, ast: Any) -> Iterator[Place]:
             yield from _places(text, variant.value, ast)
     kept = trimmed(marked_parts(parts))
     if has_words(kept):
-        yield Place(kept, _escape, label=True)
+        yield Place(kept, Writing(_escape), usage=Usage(label=True))
 
 
 def _lines(text: str, start: int, end: int) -> list[Part]:
-    """The lines of a text, whose indentation is no part of it."""
+    """The lines of a text without their indentation."""
     ends = (Part("text", *found.span(), "\n") for found in re.compile(r"\n\s*").finditer(text, start, end))
     return with_text(ends, text, start, end)
 

@@ -1,4 +1,4 @@
-"""ICU messages with plural and select forms: the sentences in their braces are texts of their own.
+"""ICU messages with plural and select forms: the text of each form is translated for itself.
 
 The grammar is that of ICU's MessageFormat (unicode-org.github.io/icu/userguide/format_parse/messages): arguments in
 braces, and an apostrophe before a brace, which quotes up to the next one.
@@ -13,24 +13,24 @@ from ....translate.texts.tags import Part
 from ..places import Place, has_words
 from .tokens import Cutter, trimmed
 
-DEEPEST = 8  # forms inside forms; a deeper message is left alone
+DEEPEST = 8  # levels of forms inside forms; a message with more is not translated
 _BEGINS = re.compile(r"\{\s*[\w.-]+\s*,\s*(plural|selectordinal|select)\s*,\s*(?:offset:\s*-?\d+\s*)?")
 _SELECTOR = re.compile(r"\s*(?:=\d+|[^\s{}=,'#]+)\s*\{")
 _QUOTED = re.compile(r"'[{}#|](?:[^']|'')*(?:'|\Z)")
 _ORDINAL = re.compile(r"#[^\W\d_]{0,3}\.?")  # a number with its ending
-# What a text in a message must keep as it is: a quotation, an argument, and in plural forms the number.
+# Parts of a message that are not translated: quotations, arguments, and the number in plural forms.
 _KEPT = re.compile(rf"{_QUOTED.pattern}|''|\{{[^{{}}]*\}}|#")
 
 
 class Form(NamedTuple):
-    """What is between the braces of a form."""
+    """The characters between the braces of a form."""
 
     start: int
     end: int
 
 
 class Argument(NamedTuple):
-    """An argument with forms: its characters, and the type."""
+    """An argument with forms: its characters, its type and its forms."""
 
     start: int
     end: int
@@ -39,13 +39,13 @@ class Argument(NamedTuple):
 
 
 class _Broken(Exception):
-    """A text begins like a message, and is none."""
+    """A text that looks like a message, but is not valid."""
 
 
 def with_messages(place: Place, text: str) -> Iterator[Place]:
-    """A place with each ICU argument that has forms as one part, and places for the texts of the forms.
+    """A place in which each ICU argument with forms is one part, and a place for the text of each form.
 
-    A message that cannot be read is left alone.
+    An invalid message has no places.
     """
     shown = _shown(place.parts)
     if not _BEGINS.search(shown):
@@ -59,12 +59,12 @@ def with_messages(place: Place, text: str) -> Iterator[Place]:
 
 
 def _shown(parts: Sequence[Part]) -> str:
-    """The text of parts, with one character for each part that is no text."""
+    """The text of parts, with one character for each part that is not text."""
     return "".join(part.text if part.kind == "text" else "\ufffc" for part in parts)
 
 
 def _places(place: Place, shown: str, kind: str, depth: int) -> Iterator[Place]:
-    """The places of a message, or of a form in an argument of a kind."""
+    """The places of a message, or of a form in an argument of the type `kind`."""
     if depth > DEEPEST:
         raise _Broken
     cutter = Cutter(place.parts)
@@ -89,13 +89,15 @@ def _places(place: Place, shown: str, kind: str, depth: int) -> Iterator[Place]:
 
 
 def _like(place: Place, parts: list[Part]) -> Place:
-    """A place with other parts, written as `place` is; its apostrophes quote nothing."""
-    escape = place.escape if isinstance(place.escape, _Unquoted) else _Unquoted(place.escape)
-    return replace(place, parts=parts, start=parts[0].start, end=parts[-1].end, escape=escape)
+    """A place with other parts, written in the same way, with apostrophes that do not quote."""
+    writing = place.writing
+    if not isinstance(writing.escape, _Unquoted):
+        writing = replace(writing, escape=_Unquoted(writing.escape))
+    return replace(place, parts=parts, start=parts[0].start, end=parts[-1].end, writing=writing)
 
 
 class _Unquoted:
-    """Escapes text of a message: an apostrophe that would quote is doubled."""
+    """Escapes text of a message, and doubles apostrophes that would begin a quotation."""
 
     def __init__(self, escape: Callable[[str], str]):
         self.escape = escape
@@ -105,7 +107,7 @@ class _Unquoted:
 
 
 def _kept_parts(parts: Sequence[Part], kind: str) -> list[Part]:
-    """Parts of a message with what must stay as parts that stand for themselves."""
+    """Parts of a message in which everything that is not translated is a part "alone"."""
     shown, cutter = _shown(parts), Cutter(parts)
     done: list[Part] = []
     for found in _KEPT.finditer(shown):
@@ -121,7 +123,7 @@ def _kept_parts(parts: Sequence[Part], kind: str) -> list[Part]:
 
 
 def _arguments(shown: str) -> list[Argument]:
-    """The arguments with forms of a message, from left to right. Raises `_Broken` if a brace is not closed."""
+    """The arguments with forms in a message. Raises `_Broken` if a brace is not closed."""
     found, position = [], 0
     while (position := _next_brace(shown, position)) < len(shown):
         argument = _argument(shown, position)
@@ -132,7 +134,7 @@ def _arguments(shown: str) -> list[Argument]:
 
 
 def _next_brace(shown: str, position: int) -> int:
-    """The next brace that is not quoted; the length of the text if there is none."""
+    """The next brace outside quotations, or the length of the text."""
     while found := re.compile(r"['{}]").search(shown, position):
         if found[0] != "'":
             return found.start()

@@ -1,10 +1,12 @@
-"""INI files: the values; no sections, keys or comments."""
+"""INI files: the values, without sections, keys and comments."""
 
 import re
 from collections.abc import Iterator
 
 from ....base.errors import GlossaError
 from ..places import Document
+from .encoding import UTF_16
+from .format import Format, LanguagePair
 from .strings import string_places
 from .tokens import cut
 
@@ -14,8 +16,8 @@ _ENTRY = re.compile(r"[^=:\[;#\s][^=:]*?[ \t]*[=:][ \t]*")
 _QUOTED = re.compile(r"""(["'])(.*)\1""")
 
 
-def read(text: str, name: str, languages: object = None) -> Document:
-    """The values of a file. Raises `GlossaError` with the line for one that is no entry."""
+def read(text: str, name: str, languages: LanguagePair) -> Document:
+    """The values of a file. Raises `GlossaError`, with the line, for a line that is not an entry."""
     document = Document(text, [])
     for start, end in _values(text, name):
         if quoted := _QUOTED.fullmatch(text, start, end):
@@ -25,8 +27,11 @@ def read(text: str, name: str, languages: object = None) -> Document:
     return document
 
 
+FORMATS = (Format("ini", (".ini",), read, UTF_16),)
+
+
 def _values(text: str, name: str) -> Iterator[tuple[int, int]]:
-    """The characters of each value, and of each line that continues one."""
+    """The characters of each value, and of each line that continues a value."""
     continued = False
     for number, found in enumerate(_LINE.finditer(text, text.startswith("\ufeff")), 1):
         line = found[1].rstrip()
@@ -41,4 +46,4 @@ def _values(text: str, name: str) -> Iterator[tuple[int, int]]:
         elif continued and line[0].isspace():
             yield start + len(line) - len(line.lstrip()), end
         else:
-            raise GlossaError(f"{name}, line {number}: not an entry such as key = value of an INI file. Repair it.")
+            raise GlossaError(f"{name}, line {number}: not an entry of an INI file, such as key = value. Repair it.")

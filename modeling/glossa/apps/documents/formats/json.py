@@ -1,24 +1,21 @@
-"""JSON: the values that say something; no keys."""
+"""JSON: the values that are texts, without keys."""
 
 import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from ....base.errors import GlossaError
 from ..places import Document, Edit, Place
+from .format import Format, LanguagePair
 from .keys import Keys, joined
-from .language import missing_forms, missing_keys, translated_language
+from .language import missing_keys, note_added_forms, translated_language
 from .strings import string_places
 from .tokens import cut
 
-if TYPE_CHECKING:
-    from .opening import Languages
-
-INDENT = 200  # characters before a key that are looked at
+INDENT = 200  # characters before a key that are searched for its indentation
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\],:]|[^\s"{}\[\],:]+', re.S)
-# A name in braces and quotes, which would mean something else in ICU if the quotes did not stand next to the braces.
+# A name in braces and quotes. Without the quotes next to the braces, ICU would read it as an argument.
 _QUOTED = r"'\{+[^{}']*\}+'"
 _ESCAPE = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.")
 
@@ -42,10 +39,10 @@ class Node:
     keys: dict[str, tuple[int, int]] = field(default_factory=dict)
 
 
-def read(text: str, name: str, languages: "Languages", keys: Keys | None = None) -> Document:
-    """The values of a file that `keys` choose; without, none that stands under a key that begins with @, as in ARB.
+def read(text: str, name: str, languages: LanguagePair, keys: Keys | None = None) -> Document:
+    """The values that `keys` choose; without `keys`, all except metadata under keys that begin with @, as in ARB.
 
-    Plural forms that the language needs are added, and `@@locale` of ARB names the target.
+    Plural forms that the language needs are added, and `@@locale` of ARB becomes the target language.
     """
     document = Document(text, [])
     escape = escape_for(text)
@@ -55,11 +52,16 @@ def read(text: str, name: str, languages: "Languages", keys: Keys | None = None)
         document.places += value_places(text, node, escape, kept=_QUOTED)
     if languages.target:
         chosen = {node.start for node in values}
-        missing_forms(document, name, sum(_add_forms(document, node, languages.target, chosen) for node in _all(root)))
-    said = root.items.get("@@locale")
-    if said and (new := translated_language(text[said.start + 1 : said.end - 1], languages)):
-        document.edits.append(Edit(said.start, said.end, [f'"{new.replace("-", "_")}"']))
+        note_added_forms(
+            document, name, sum(_add_forms(document, node, languages.target, chosen) for node in _all(root))
+        )
+    locale = root.items.get("@@locale")
+    if locale and (new := translated_language(text[locale.start + 1 : locale.end - 1], languages)):
+        document.edits.append(Edit(locale.start, locale.end, [f'"{new.replace("-", "_")}"']))
     return document
+
+
+FORMATS = (Format("json", (".json", ".arb"), read, takes_keys=True),)
 
 
 def _all(root: Node) -> Iterator[Node]:
@@ -70,8 +72,8 @@ def _all(root: Node) -> Iterator[Node]:
 
 
 def _add_forms(document: Document, node: Node, target: str, chosen: set[int]) -> int:
-    """Have an object get the plural forms that it lacks, as copies of the general one; returns how many."""
-    made = 0
+    """Add the plural forms that an object lacks, as copies of the general form. Returns the number of added forms."""
+    added = 0
     for key, missing in missing_keys(node.keys, target):
         other, (start, end) = node.items[key], node.keys[key]
         if other.start not in chosen:
@@ -80,18 +82,18 @@ def _add_forms(document: Document, node: Node, target: str, chosen: set[int]) ->
         space, colon = before[len(before.rstrip()) :], document.text[end : other.start]
         for each in missing:
             document.edits.append(Edit(other.end, other.end, [f',{space}"{each}"{colon}', (other.start, other.end)]))
-        made += len(missing)
-    return made
+        added += len(missing)
+    return added
 
 
 def read_nodes(text: str, name: str) -> Node:
-    """The values of a file with their places. Raises `GlossaError` with the line if it is not JSON."""
+    """The values of a file with their positions. Raises `GlossaError`, with the line, if it is not JSON."""
     try:
         json.loads(text.removeprefix("\ufeff"))
     except ValueError as error:
         raise GlossaError(f"{name}: not JSON: {error}. Repair it, or give --format lines.") from error
     except RecursionError as error:
-        raise GlossaError(f"{name}: not JSON that can be read: it is nested too deeply.") from error
+        raise GlossaError(f"{name}: not JSON that can be read: it is nested too deeply. Flatten it.") from error
     root = Node("array", 0, len(text))
     stack, key = [root], ""
     key_span: tuple[int, int] | None = None
@@ -116,7 +118,7 @@ def read_nodes(text: str, name: str) -> Node:
 
 
 def _values(node: Node, keys: Keys | None) -> Iterator[Node]:
-    """The strings of a file in their order."""
+    """The strings of a file, in order."""
     stack = [(node, "")]
     while stack:
         node, path = stack.pop()
@@ -127,17 +129,17 @@ def _values(node: Node, keys: Keys | None) -> Iterator[Node]:
 
 
 def value_places(text: str, node: Node, escape: Callable[[str], str], **options) -> Iterator[Place]:
-    """The places of a string; options of [`string_places`]."""
+    """The places of a string; `options` are those of [`string_places`]."""
     parts = cut(text, node.start + 1, node.end - 1, _ESCAPE, decode, collapse=False)
     yield from string_places(parts, text, escape, **options)
 
 
 def decode(escape: str) -> str:
-    """The character that an escape stands for."""
+    """The character of an escape sequence."""
     return json.loads(f'"{escape}"')
 
 
 def escape_for(text: str) -> Callable[[str], str]:
-    """The escaping of strings in a document: letters beyond ASCII are escaped if it escapes all of its own."""
+    """A function that escapes strings. It escapes other characters than ASCII if the document escapes all of them."""
     ascii_only = text.isascii() and "\\u" in text
     return lambda new: json.dumps(new, ensure_ascii=ascii_only)[1:-1]

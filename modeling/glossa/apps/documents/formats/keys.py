@@ -1,22 +1,21 @@
-"""Which values of JSON and YAML are translated: those whose keys a pattern names."""
+"""The keys of JSON and YAML whose values are translated."""
 
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from ....base.errors import GlossaError
 
-KEYED = ("json", "yaml")
-SHOWN = 5  # keys that a refusal names
+SHOWN = 5  # keys in an error message
 
 
 @dataclass
 class Keys:
-    """Patterns of dotted keys, such as `menu.*.title`; `*` stands for anything, with dots too.
+    """Patterns of dotted keys, such as `menu.*.title`; `*` matches any characters, including dots.
 
     Attributes:
-        patterns: As they are given.
-        used: Those that a string of some file has.
-        others: The first keys of strings that no pattern names.
+        patterns: The patterns.
+        used: The patterns that matched a string.
+        others: The first keys of strings that no pattern matched.
     """
 
     patterns: list[str]
@@ -25,14 +24,14 @@ class Keys:
 
     @classmethod
     def of(cls, given: str) -> "Keys":
-        """The patterns of a list with commas. Raises `GlossaError` if one is empty."""
+        """The patterns in a comma-separated list. Raises `GlossaError` if a pattern is empty."""
         patterns = [pattern.strip() for pattern in given.split(",")]
         if not all(patterns):
-            raise GlossaError(f"--keys is {given!r}; it must be patterns with commas between: title,*.description.")
+            raise GlossaError(f"--keys is {given!r}; give patterns separated by commas: title,*.description.")
         return cls(patterns)
 
     def chosen(self, path: str) -> bool:
-        """Whether a pattern names the keys of a string."""
+        """Whether a pattern matches the keys of a string."""
         found = {pattern for pattern in self.patterns if fnmatchcase(path, pattern)}
         self.used |= found
         if not found and len(self.others) < SHOWN:
@@ -40,13 +39,13 @@ class Keys:
         return bool(found)
 
     def check(self) -> None:
-        """Raise `GlossaError` if there is a pattern that no string has."""
+        """Raise `GlossaError` if a pattern matched no string."""
         unused = [pattern for pattern in self.patterns if pattern not in self.used]
         if unused:
             known = f" Others are {', '.join(self.others)}." if self.others else " Only JSON and YAML have keys."
-            raise GlossaError(f"--keys: no text has the keys {', '.join(unused)}.{known}")
+            raise GlossaError(f"--keys: no text has the keys {', '.join(unused)}.{known} Correct the pattern.")
 
 
 def joined(path: str, key: object) -> str:
-    """The keys of a value inside of one with the keys `path`; items of a list have their number."""
+    """The dotted keys of a value inside the value `path`; the key of a list item is its number."""
     return f"{path}.{key}" if path else str(key)

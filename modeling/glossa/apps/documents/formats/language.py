@@ -1,43 +1,39 @@
-"""What a file says about its language: checked against the languages of the translation, and set to the target."""
+"""Languages that files declare, and the plural forms of languages."""
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from ....base.errors import GlossaError, require
 from ....base.languages import language_name, same_language
 from ..places import Document, Edit
+from .format import LanguagePair
 from .tokens import Token, attribute_range, attributes
-
-if TYPE_CHECKING:
-    from .opening import Languages
-
 
 CATEGORIES = ("zero", "one", "two", "few", "many", "other")
 
 
-def check_target(name: str, said: str, languages: "Languages") -> None:
-    """Raise `GlossaError` if a file says that its translations are in another language than they would be."""
-    if said and languages.target and not same_language(said, languages.target):
+def check_target(name: str, declared: str, languages: LanguagePair) -> None:
+    """Raise `GlossaError` if a file declares another language for its translations than the target language."""
+    if declared and languages.target and not same_language(declared, languages.target):
         raise GlossaError(
-            f"{name} says that its translations are in {language_name(said)} ({said}), and the model translates into "
-            f"{language_name(languages.target)}. Correct what the file says, or give another model or "
+            f"{name} declares that its translations are in {language_name(declared)} ({declared}), but the model "
+            f"translates into {language_name(languages.target)}. Correct the declaration, or give another model or "
             "--target_language."
         )
 
 
-def note_source(document: Document, name: str, said: str, languages: "Languages") -> None:
-    """Add a note if a file says that its text is in another language than the model reads."""
-    if said and languages.source and not same_language(said, languages.source):
-        other = f"{name} says that its text is in {language_name(said)} ({said})"
+def note_source(document: Document, name: str, declared: str, languages: LanguagePair) -> None:
+    """Add a note if a file declares another language for its text than the source language."""
+    if declared and languages.source and not same_language(declared, languages.source):
+        other = f"{name} declares that its text is in {language_name(declared)} ({declared})"
         document.notes.append(f"{other}; it is translated as {language_name(languages.source)}.")
 
 
-def translated_language(said: str, languages: "Languages") -> str | None:
-    """The code of the target in place of `said`, the language of a text that is translated; None if that stays."""
-    if not said or not (languages.source and languages.target) or not same_language(said, languages.source):
+def translated_language(declared: str, languages: LanguagePair) -> str | None:
+    """The new code for a text that declares a language; None if the old code stays."""
+    if not declared or not (languages.source and languages.target) or not same_language(declared, languages.source):
         return None
-    return None if same_language(said, languages.target) else languages.target.replace("_", "-")
+    return None if same_language(declared, languages.target) else languages.target.replace("_", "-")
 
 
 def plural_categories(target: str) -> list[str]:
@@ -51,9 +47,9 @@ def plural_categories(target: str) -> list[str]:
 
 
 def missing_keys(keys: Iterable[object], target: str) -> Iterator[tuple[str, list[str]]]:
-    """For each key of a general plural form (`other`) among `keys`, the missing keys of the language's forms.
+    """Each key of a general plural form (`other`) with the keys of the plural forms that are missing.
 
-    Rails has `one` and `other` alone, i18next `file_one` and `file_other` among others.
+    Rails has the keys `one` and `other` and no others; i18next has `file_one` and `file_other` among others.
     """
     known = {key for key in keys if isinstance(key, str)}
     alone = known <= {*CATEGORIES}
@@ -65,9 +61,9 @@ def missing_keys(keys: Iterable[object], target: str) -> Iterator[tuple[str, lis
 
 
 def plural_rule(target: str) -> tuple[int, str]:
-    """How many plural forms a language has in catalogs of gettext, and how their header says that.
+    """The number of plural forms of a language in catalogs of gettext, and the rule in their header.
 
-    Programs in Romance languages have two forms; CLDR has a third one, for millions, which is left out.
+    The third form that CLDR has for millions in Romance languages is left out: gettext has two.
     """
     plurals = require("babel.messages.plurals", "documents", "babel")
     rule = plurals.get_plural(target.replace("-", "_"))
@@ -76,17 +72,17 @@ def plural_rule(target: str) -> tuple[int, str]:
     return count, f"nplurals={count}; plural={text};"
 
 
-def missing_forms(document: Document, name: str, count: int) -> None:
-    """Add a note about plural forms that a file has no place for."""
+def note_added_forms(document: Document, name: str, count: int) -> None:
+    """Add a note about the plural forms that were added to a file."""
     if count:
-        note = f"{count:,} plural forms that the language has and the file has not are made from the general one."
+        note = f"{count:,} plural forms that the language needs were missing; they are copies of the general form."
         document.notes.append(f"{name}: {note}")
 
 
 def set_language(
-    document: Document, token: Token, languages: "Languages", names: tuple[str, ...] = ("lang", "xml:lang")
+    document: Document, token: Token, languages: LanguagePair, names: tuple[str, ...] = ("lang", "xml:lang")
 ) -> None:
-    """Have the attributes of a tag that say its language say the target."""
+    """Change the attributes of a tag that declare its language to the target language."""
     given = attributes(document.text, token)
     for name in names:
         new = translated_language(given.get(name, ""), languages)

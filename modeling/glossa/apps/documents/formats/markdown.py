@@ -9,7 +9,8 @@ from typing import Any
 from ....base.errors import GlossaError, require
 from ....model.facts_glossa import TextFacts
 from ....translate.texts.tags import Part, Piece
-from ..places import Document, Place, Written, character_offsets, has_words, spelled
+from ..places import Document, Place, Usage, Writing, Written, character_offsets, has_words, spelled
+from .format import Format, LanguagePair
 from .html import RULES
 from .html_positions import html_tokens
 from .markdown_lines import hidden
@@ -17,11 +18,11 @@ from .plain import fill, line_end
 from .tagged import find_places, places_of
 from .tokens import Token, trimmed, with_text
 
-MOST_MARKS = 20_000  # of one paragraph: the time of the library grows like their square
-DEEPEST = 50  # inline nodes inside each other; deeper ones are text
+MOST_MARKS = 20_000  # of a paragraph: the time of the parser grows with their square
+DEEPEST = 50  # levels of inline nodes; deeper nodes are text
 EMPHASIS = ("emphasis", "strong_emphasis", "strikethrough")
 LINKS = ("inline_link", "full_reference_link", "collapsed_reference_link", "shortcut_link")
-ATTRIBUTED = (*LINKS, "image", "code_span", *EMPHASIS)  # after which attributes may follow
+ATTRIBUTED = (*LINKS, "image", "code_span", *EMPHASIS)  # may be followed by attributes
 _ATTRIBUTES = re.compile(r"\{(?:[:.#][^{}\n]*|[\w-]+=[^{}\n]*)\}")
 _READ = ("inline", "pipe_table_cell", "html_block", "link_title", "link_label")
 _SPECIAL = re.compile(r"[\\`*_\[\]<|]")
@@ -30,12 +31,15 @@ _SOFT_BREAK = re.compile(r"(?<![ \t])[ \t]*+\r?\n[ \t]*+")
 _HTML_NAME = re.compile(r"</?([A-Za-z][\w-]*)")
 
 
-def read(text: str, name: str, languages: object = None) -> Document:
-    """The texts of a page in Markdown: paragraphs, headings, cells and items; no code, keys or front matter.
+def read(text: str, name: str, languages: LanguagePair) -> Document:
+    """The texts of a page: paragraphs, headings, cells and items, without code, keyboard input and front matter.
 
     Raises `GlossaError` for a paragraph with more than `MOST_MARKS` marks.
     """
     return _Reader(text, name).document()
+
+
+FORMATS = (Format("markdown", (".md", ".markdown", ".mdx"), read),)
 
 
 class _Reader:
@@ -71,7 +75,7 @@ class _Reader:
         for start, end, mark in self.titles:
             parts = [Part("text", start, end, self.text[start:end])]
             if has_words(parts):
-                self.places.append(Place(parts, _escape_title(mark), label=True))
+                self.places.append(Place(parts, Writing(_escape_title(mark)), usage=Usage(label=True)))
         return Document(self.text, sorted(self.places, key=lambda place: place.start))
 
     def _span(self, node: Any) -> tuple[int, int]:
@@ -95,12 +99,12 @@ class _Reader:
                     self.places.append(place)
 
     def _parse_inline(self, node: Any) -> Any:
-        """The inline tree of a block, without the marks that continue the block on its other lines."""
+        """The inline tree of a block, without the marks at the start of its other lines."""
         start, end = self._span(node)
         marks = len(_SPECIAL.findall(self.text, start, end))
         if marks > MOST_MARKS:
             line = self.text.count("\n", 0, start) + 1
-            what = f"a paragraph with {marks:,} marks such as * and [; at most {MOST_MARKS:,} are read"
+            what = f"a paragraph has {marks:,} marks such as * and [; at most {MOST_MARKS:,} are allowed"
             raise GlossaError(f"{self.name}, line {line}: {what}. Divide it.")
         ranges, start, point = [], node.start_byte, node.start_point
         for child in node.children:
@@ -113,7 +117,7 @@ class _Reader:
         return self.inlines.parse(self.content).root_node
 
     def _parts(self, node: Any, start: int, end: int, run: list[Part], references: dict[Part, list[Written]]) -> None:
-        """The parts of what is between two characters of an inline node."""
+        """Add the parts between two characters of an inline node."""
         position = start
         self.depth += 1
         for child in node.children if self.depth <= DEEPEST else ():
@@ -129,7 +133,7 @@ class _Reader:
         self.depth -= 1
 
     def _text(self, start: int, end: int, run: list[Part]) -> None:
-        """Text with line ends, and the marks that continue the block after them, as spaces."""
+        """Add text, in which line ends and the marks that continue a block after them are spaces."""
         breaks: list[Part] = []
         for found in _SOFT_BREAK.finditer(self.text, start, end):
             first, following = found.start(), self.text.find("\n", found.start()) + 1
@@ -168,7 +172,7 @@ class _Reader:
         run.append(Part("open", start, first, "", name))
         self._parts(words, first, last, run, references)
         run.append(close)
-        if node.type in ("shortcut_link", "collapsed_reference_link"):  # the definition has the words of the source
+        if node.type in ("shortcut_link", "collapsed_reference_link"):  # its definition has the words of the source
             references[close] = ["][", (first, last), "]"]
         for child in node.children:
             if child.type == "link_title":
@@ -218,17 +222,17 @@ class _Reader:
         parts = trimmed([Part("text", first + 1, last - 1, self.text[first + 1 : last - 1])])
         simple = parts and TextFacts(parts[0].text).has_letters and not set(parts[0].text) & {"\\", "\n"}
         if simple and not any(place.start == parts[0].start for place in self.places):
-            self.places.append(Place(parts, lambda new: new.replace(quote, f"\\{quote}")))
+            self.places.append(Place(parts, Writing(lambda new: new.replace(quote, f"\\{quote}"))))
 
     def _finish(self, place: Place, references: dict[Part, list[Written]], special: str) -> None:
-        """How the translation of a place is written."""
-        place.escape = spelled(place.parts, self.text, _escape(place, special))
-        place.lay = partial(self._lay, place, references)
+        """Set how the translation of a place is written."""
+        escape = spelled(place.parts, self.text, _escape(place, special))
+        place.writing = Writing(escape, layout=partial(self._write, references))
 
-    def _lay(self, place: Place, references: dict[Part, list[Written]], pieces: list[Piece]) -> list[Written]:
+    def _write(self, references: dict[Part, list[Written]], place: Place, pieces: list[Piece]) -> list[Written]:
         written: list[Written] = []
         by_span = {(part.start, part.end): new for part, new in references.items()}
-        for piece in fill(place, pieces, self.text):
+        for piece in fill(self.text, place, pieces):
             written += by_span.get(piece, [piece]) if isinstance(piece, tuple) else [piece]
         if written and isinstance(written[0], str) and not _BLOCK_MARK.match(self.text, place.start):
             written[0] = (
@@ -254,7 +258,7 @@ _HANDLERS: dict[str, Callable] = {
 
 
 def _escape_title(mark: str) -> Callable[[str], str]:
-    """How the title of a hidden line is written: without the mark that ends it."""
+    """A function that escapes the title of a hidden line: the mark that would end it is replaced."""
     return lambda text: text.replace(mark, "’" if mark == '"' else f"\\{mark}") if mark else text
 
 
@@ -278,7 +282,7 @@ def _at_hard_breaks(run: list[Part]) -> Iterator[list[Part]]:
 
 
 def _escape(place: Place, special: str) -> Callable[[str], str]:
-    """Escapes characters that would be marks of Markdown, except those that the source has as they are."""
+    """A function that escapes marks of Markdown, except characters that the source has unescaped."""
     plain = {
         c for part in place.parts if part.kind == "text" and len(part.text) == part.end - part.start for c in part.text
     }

@@ -1,16 +1,16 @@
-"""Line syntaxes of Markdown's relatives, which the parser of Markdown takes for text.
+"""Line syntaxes of Markdown dialects, which a Markdown parser reads as text.
 
-They are hidden from the parser by characters of the same length: a line of its own becomes a blank line, and what
-begins a block becomes the mark of a block of Markdown.
+They are hidden from the parser by as many other characters: a line that is not text becomes blank, and the start of a
+block becomes a block mark of Markdown.
 """
 
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-LONGEST = 1000  # characters of a line that is hidden as a whole
+LONGEST = 1000  # characters; longer lines are not hidden
 _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})")
-# What stays of each line as a whole.
+# Lines that are not translated.
 _ALONE = re.compile(
     r"[ \t]*(?:"
     r"\{\{[<%].*[>%]\}\}|\{%.*%\}"  # Hugo's shortcodes, Liquid's tags
@@ -38,12 +38,12 @@ _ALERT = re.compile(
 _NOTE = re.compile(r"(?P<before> {0,3})(?:\[\^[^\]\s]+\]|\*\[[^\]]+\]):(?=[ \t])")  # a footnote, an abbreviation
 _DEFINITION = re.compile(r"(?P<before> {0,3}):(?=[ \t]{1,4}\S)")
 _HEADING = re.compile(r"(?P<before>[ \t>]*#{1,6}[ \t].*?)[ \t]*\{[#.:][^{}]*\}[ \t]*")
-# Mathematics by Pandoc's rule: no space inside of the marks, and no digit after the second one.
+# Mathematics by Pandoc's rule: no space inside the marks, and no digit after the second one.
 _MATHEMATICS = re.compile(r"\$\$.*?\$\$|\$(?=[^\s$])(?:\\.|[^$\\\n]|\n(?![ \t]*\n))*?(?<!\s)\$(?!\d)|(\$)", re.S)
 
 
 class Title(NamedTuple):
-    """The text of a hidden line, from one character to another, and the mark that it must not have."""
+    """The title in a hidden line: its characters, and the mark that it must not contain."""
 
     start: int
     end: int
@@ -51,7 +51,7 @@ class Title(NamedTuple):
 
 
 def hidden(text: str) -> tuple[bytes, list[Title]]:
-    """The text for the parser, in UTF-8, and the titles in the hidden lines."""
+    """The text for the parser, in UTF-8, and the titles in hidden lines."""
     titles: list[Title] = []
     done = []
     position = 0
@@ -64,13 +64,13 @@ def hidden(text: str) -> tuple[bytes, list[Title]]:
 
 
 def _without_prices(text: str) -> str:
-    """A text with a letter for each dollar that marks no mathematics."""
+    """A text in which each dollar sign outside mathematics is a letter."""
     return _MATHEMATICS.sub(lambda found: "S" if found[1] else found[0], text) if "$" in text else text
 
 
 def _lines(text: str, titles: list[Title]) -> Iterator[tuple[int, int, str]]:
-    """The characters that are hidden, and what stands there instead; titles are added."""
-    fence, start, inside = "", 0, 0  # the fence of code around the line, its start, the indent of an admonition's text
+    """Ranges of characters to hide, each with its replacement. Titles are added to `titles`."""
+    fence, start, inside = "", 0, 0  # the fence of code, the line's start, the indent of an admonition
     while start < len(text):
         end = text.find("\n", start)
         end = len(text) if end < 0 else end
@@ -90,11 +90,11 @@ def _lines(text: str, titles: list[Title]) -> Iterator[tuple[int, int, str]]:
         start = end + 1
 
 
-_LIST = "- ***"  # an item that begins with a rule: what is indented after it belongs to it
+_LIST = "- ***"  # a list item with a rule, so that indented lines after it belong to it
 
 
 def _hidden_in(line: str, start: int, titles: list[Title]) -> tuple[int, int, str] | None:
-    """What is hidden of a line that begins at `start`."""
+    """The range of a line to hide, with its replacement, if any."""
     for pattern, instead in ((_NOTE, ">"), (_DEFINITION, "-")):
         if found := pattern.match(line):
             return start + found.end("before"), start + found.end(), instead

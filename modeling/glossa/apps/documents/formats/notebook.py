@@ -1,23 +1,32 @@
-"""Notebooks of Jupyter: the Markdown cells; no code, outputs or metadata."""
+"""Jupyter notebooks: the Markdown cells, without code, outputs and metadata."""
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from ....base.errors import GlossaError
 from ..places import Document, Edit, compose
 from . import markdown
+from .encoding import UTF_8
+from .format import Format, LanguagePair, Opened
 from .json import Node, escape_for, read_nodes
 
-if TYPE_CHECKING:
-    from .opening import Languages
+
+def open_notebook(content: bytes, path: Path, languages: LanguagePair) -> Opened:
+    """The Markdown cells of a notebook. Raises `GlossaError` if the file is no notebook."""
+    text, encoding, _ = UTF_8.decode(content, path)
+    cells, places = _read_cells(text, str(path), languages)
+    return Opened(cells, lambda texts: UTF_8.encode(_written(text, cells, places, texts), path, encoding))
 
 
-def read_cells(text: str, name: str, languages: "Languages") -> tuple[list[Document], list[Node]]:
-    """The text of each Markdown cell, and where it is. Raises `GlossaError` if the file is no notebook."""
+FORMATS = (Format("ipynb", (".ipynb",), open=open_notebook),)
+
+
+def _read_cells(text: str, name: str, languages: LanguagePair) -> tuple[list[Document], list[Node]]:
+    """The text of each Markdown cell, and its value in the file."""
     root = read_nodes(text, name)
     cells = root.items.get("cells")
     if cells is None or cells.kind != "array":
-        raise GlossaError(f"{name}: not a notebook of version 4: it has no cells. Open it in Jupyter, and save it.")
+        raise GlossaError(f"{name}: not a notebook of version 4: it has no cells. Open it in Jupyter and save it.")
     documents, places = [], []
     for number, cell in enumerate(cells.items.values(), 1):
         kind, source = cell.items.get("cell_type"), cell.items.get("source")
@@ -30,8 +39,8 @@ def read_cells(text: str, name: str, languages: "Languages") -> tuple[list[Docum
     return documents, places
 
 
-def written(text: str, old: list[Document], places: list[Node], new: list[str]) -> str:
-    """The notebook with other texts in its Markdown cells; a cell without changes stays as it is written."""
+def _written(text: str, old: list[Document], places: list[Node], new: list[str]) -> str:
+    """The notebook with new texts in its Markdown cells. Unchanged cells keep their spelling."""
     escape = escape_for(text)
     edits = []
     for document, place, content in zip(old, places, new, strict=True):

@@ -1,9 +1,12 @@
-"""Plain text in paragraphs, whose lines belong together."""
+"""Plain text in paragraphs."""
 
 import re
+from collections.abc import Callable
+from functools import partial
 
 from ....translate.texts.tags import Part, Piece
-from ..places import Document, Place, Written
+from ..places import Document, Place, Writing, Written, as_string
+from .format import Format, LanguagePair
 from .tokens import with_text
 
 _ENDED = re.compile(r"[.!?…:;。！？][\"'”»’)\]*_`]*$")
@@ -11,33 +14,36 @@ _END = re.compile(r"(?<![ \t])[ \t]*+\r?\n[ \t]*+")
 _PARAGRAPH = re.compile(r"[^\s](?:.*\S)?(?:[ \t]*\r?\n(?=[ \t]*\S).*\S)*")
 
 
-def read(text: str, name: str, languages: object = None) -> Document:
-    """The paragraphs of a text, which blank lines divide."""
+def read(text: str, name: str, languages: LanguagePair) -> Document:
+    """The paragraphs of a text, which are separated by blank lines."""
     return Document(text, [_place(text, *found.span()) for found in _PARAGRAPH.finditer(text)])
+
+
+FORMATS = (Format("paragraphs", (), read),)
 
 
 def _place(text: str, start: int, end: int) -> Place:
     ends = (line_end(text, *found.span()) for found in _END.finditer(text, start, end))
-    place = Place(with_text(ends, text, start, end))
-    place.lay = lambda pieces: fill(place, pieces, text)
-    return place
+    return Place(with_text(ends, text, start, end), filling(text))
 
 
 def line_end(text: str, start: int, end: int) -> Part:
-    """The end of a line: a space, but what ends with a sentence stays a line of its own."""
+    """The end of a line: a break after the end of a sentence, else a space."""
     return (
         Part("break", start, end) if _ENDED.search(text, max(start - 4, 0), start) else Part("text", start, end, " ")
     )
 
 
-def fill(place: Place, pieces: list[Piece], text: str) -> list[Written]:
-    """Pieces in lines as wide as those of the source, which break where it has a part that begins a line.
+def filling(text: str, escape: Callable[[str], str] = str) -> Writing:
+    """Writes paragraphs in lines as wide as the lines of the source."""
+    return Writing(escape, layout=partial(fill, text))
 
-    A place of one line stays one line.
-    """
+
+def fill(text: str, place: Place, pieces: list[Piece]) -> list[Written]:
+    """Lay out pieces in lines as wide as the lines of the source. A place of one line stays one line."""
     ends = [part for part in place.parts if part.kind in ("text", "break") and "\n" in text[part.start : part.end]]
     if not ends:
-        return place.plainly(pieces)
+        return place.escaped(pieces)
     lines = text[place.start : place.end].splitlines()
     column = place.start - text.rfind("\n", 0, place.start) - 1
     width = max(column + len(lines[0]), *map(len, lines))
@@ -45,7 +51,7 @@ def fill(place: Place, pieces: list[Piece], text: str) -> list[Written]:
     section: list[Piece] = []
     for piece in [*pieces, None]:
         if (isinstance(piece, Part) and piece.kind == "break") or piece is None:
-            done += _filled(place.plainly(section), column, width, text, ends[0])
+            done += _filled(place.escaped(section), column, width, text, ends[0])
             section = []
             if piece is not None:
                 done.append((piece.start, piece.end))
@@ -76,7 +82,7 @@ def _filled(written: list[Written], column: int, width: int, text: str, end: Par
 
 
 def _words(written: list[Written]) -> list[list[Written]]:
-    """What is written, divided at the spaces of its strings."""
+    """What is written, split at the spaces of its strings."""
     words: list[list[Written]] = [[]]
     for piece in written:
         if not isinstance(piece, str):
@@ -89,6 +95,5 @@ def _words(written: list[Written]) -> list[list[Written]]:
 
 
 def _may_begin(word: list[Written], text: str) -> bool:
-    """Whether a line may begin with a word: it would not be a mark of Markdown there."""
-    start = "".join(piece if isinstance(piece, str) else text[piece[0] : piece[1]] for piece in word)
-    return not re.match(r"(?:[-+*#>|=~:]|\d{1,9}[.)]|```)", start)
+    """Whether a line may begin with a word, because it is no mark of Markdown."""
+    return not re.match(r"(?:[-+*#>|=~:]|\d{1,9}[.)]|```)", as_string(word, text))

@@ -1,51 +1,53 @@
-"""PO catalogs of gettext: empty translations are filled in, others stay."""
+"""PO catalogs of gettext: empty translations are filled."""
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
-from ....readers.po import ESCAPE, Entry, Field, entries, flags_of, plural_forms, said, unescaped
+from ....readers.po import ESCAPE, Entry, Field, entries, flags_of, plural_forms, string_of, unescaped
 from ....translate.texts.tags import Part
-from ..places import Document, Edit, Place
-from .language import check_target, missing_forms, plural_rule
+from ..places import Document, Edit, Place, Review
+from .encoding import Encoding
+from .format import Format, LanguagePair
+from .language import check_target, note_added_forms, plural_rule
 from .printf import Printf
 from .strings import string_places
 from .tokens import cut
 
-if TYPE_CHECKING:
-    from .opening import Languages
-
-# Flags of texts whose arguments may be numbered, and of those whose arguments stay in order.
+# Flags of texts whose arguments may be numbered, and of texts whose arguments keep their order.
 NUMBERED = {f"{each}-format" for each in ("c", "objc", "php", "perl", "tcl", "awk", "ruby", "gcc-internal")}
 ORDERED = {"python-format", "lua-format"}
-# Low lines in names of programs, and before the letter of a key: a catalog has one kind or the other.
+# Low lines in names, and as marks of accelerators: a catalog has only one of them.
 _NAME = re.compile(r"(?<![^\W_])(?:[A-Z][A-Z\d]+_[A-Z\d]{2}|[^\W_]+_[^\W_]+_[^\W_])")
-_KEY = re.compile(r"(?<![\w$/.-])_[^\W\d_]")
+_ENCODING = Encoding(declaration=re.compile(rb"Content-Type:[^\n]*?charset=([\w.:-]+)", re.I))
+_ACCELERATOR = re.compile(r"(?<![\w$/.-])_[^\W\d_]")
 
 
-def read(text: str, name: str, languages: "Languages") -> Document:
-    """The entries of a catalog that have no translation.
+def read(text: str, name: str, languages: LanguagePair) -> Document:
+    """The entries without a translation. The header of a template gets language, encoding and plural forms.
 
-    The header of a template gets language, encoding and plural forms. Raises `GlossaError` with the line if the file
-    is no catalog, and if it is one of another language.
+    Raises `GlossaError`, with the line, if the file is not a catalog, or a catalog of another language.
     """
     return _Catalog(text, name, languages).read()
 
 
+FORMATS = (Format("po", (".po", ".pot"), read, _ENCODING),)
+
+
 class _Catalog:
-    def __init__(self, text: str, name: str, languages: "Languages"):
+    def __init__(self, text: str, name: str, languages: LanguagePair):
         self.text, self.name, self.languages = text, name, languages
         self.line_end = "\r\n" if "\r\n" in text else "\n"
         self.document = Document(text, [])
-        self.forms, self.singular = 0, 0  # of the header: their number, 0 if it is not known, and the one for 1
-        self.made = 0  # forms that the catalog had no place for
+        self.forms, self.singular = 0, 0  # plural forms by the header: their number, or 0, and the form for 1
+        self.added = 0  # plural forms that were missing
         self.accelerators = "&_"
 
     def read(self) -> Document:
         found = list(entries(self.text, self.name))
         has_plurals = any("msgid_plural" in entry.fields and not entry.is_obsolete for entry in found)
-        sources = [said(self.text, entry.fields.get("msgid")) for entry in found]
-        if sum(map(bool, map(_NAME.search, sources))) > sum(map(bool, map(_KEY.search, sources))):
+        sources = [string_of(self.text, entry.fields.get("msgid")) for entry in found]
+        if sum(map(bool, map(_NAME.search, sources))) > sum(map(bool, map(_ACCELERATOR.search, sources))):
             self.accelerators = "&"
         for entry in found:
             source = entry.fields.get("msgid")
@@ -57,11 +59,11 @@ class _Catalog:
                 self._fill(entry, source)
             elif -1 not in entry.translations:
                 self._fill(entry, source, partly=True)
-        missing_forms(self.document, self.name, self.made)
+        note_added_forms(self.document, self.name, self.added)
         return self.document
 
     def _fill(self, entry: Entry, source: Field, partly: bool = False) -> None:
-        """Have the translations of an entry written; if some are there, those that are missing."""
+        """Fill the translations of an entry; with `partly`, some plural forms are there."""
         plural, forms = entry.fields.get("msgid_plural"), entry.translations
         if plural is None or -1 in forms:
             self._copy(entry, source, [each for each in forms.values() if each.is_empty])
@@ -74,7 +76,7 @@ class _Catalog:
             return
         last = forms[max(forms)]
         added = [f"{self.line_end}msgstr[{number}] " for number in numbers if number not in forms]
-        self.made += len(added)
+        self.added += len(added)
         if added:
             written = [piece for each in added for piece in (each, plural.span)]
             self.document.edits.append(Edit(last.end, last.end, written))
@@ -87,7 +89,7 @@ class _Catalog:
         return next(self._places(own, []), None) is not None
 
     def _copy(self, entry: Entry, source: Field, targets: list[Field]) -> None:
-        """Have the translation of a field written to others."""
+        """Translate the copies of a field in other fields."""
         flags = [flag for line in entry.flags for flag in flags_of(self.text[slice(*line)])]
         places = list(self._places(source, flags)) if targets else []
         if not places:
@@ -95,13 +97,13 @@ class _Catalog:
         start = self._before_previous(min(each.start for each in entry.fields.values()))
         context = entry.fields.get("msgctxt")
         for place in places:
-            place.context = said(self.text, context) if context else None
-            place.doubt = [Edit(start, start, [f"#, fuzzy{self.line_end}"])]
+            place.usage = replace(place.usage, context=string_of(self.text, context) if context else None)
+            place.review = Review([Edit(start, start, [f"#, fuzzy{self.line_end}"])])
         self.document.places += places
         self.document.edits += [Edit(*target.span, [source.span]) for target in targets]
 
     def _before_previous(self, start: int) -> int:
-        """The first character of the comments about the source before (`#| msgid`), which flags may not follow."""
+        """The start of the comments with the previous source (`#| msgid`), before which flags must be."""
         while start:
             line = self.text.rfind("\n", 0, start - 1) + 1
             if not self.text.startswith("#|", line):
@@ -145,7 +147,7 @@ class _Catalog:
         self.forms, self.singular = plural_forms(header, self.name)
 
     def _filled(self, line: str) -> str:
-        """A line of the header with what the translations need in place of what a template has."""
+        """A line of the header, in which placeholders of a template are filled."""
         target = self.languages.target
         line = line.replace("charset=CHARSET", "charset=UTF-8")
         if target is None:

@@ -1,59 +1,57 @@
-"""Directives of printf in strings of programs. They take their arguments in order: in `%s %d`, `%s` takes the first.
+"""Directives of printf in strings of programs. They take arguments in order: in `%s %d`, `%s` takes the first one.
 
-A program that gets them in another order prints nonsense or crashes. Where a translation needs another order, they are
-numbered, as in `%2$d %1$s`, if the programming language allows that.
+In another order, a program prints nonsense or crashes. If a translation has another order, directives are numbered, as
+in `%2$d %1$s`, if the programming language allows it.
 """
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
+from ....model.spans_glossa import LENGTH
+from ....readers.segments import DIRECTIVE
 from ....translate.texts.tags import Part, Piece
 from ..places import Place, Written
 
 WRONG = "wrong in format directives"
-# What follows the % of a directive, as GNU gettext and Apple's strings have it.
-_REST = (
-    r"(?P<number>\d+\$)?"
-    r"(?P<rest>#@\w+@|[-+ #0'I]*(?:\*|\d+)?(?:\.(?:\*|\d+)?)?(?:hh|h|ll|l|L|q|j|z|t)?(?:<PRI\w+>|[a-zA-Z@]))"
-)
-_DIRECTIVE = re.compile(rf"%%|%{_REST}")  # %% takes no argument
-# The same where `printf` may not read the text: `50% of it` has no directive.
-_LIKELY = re.compile(rf"%%|%(?!(?<=\d%)[ ]|(?<=\d\s%)[ ]){_REST}")
-# A directive right before a letter, such as `%sName`; it is one only in texts that `printf` reads.
-GLUED = r"(?<![\d%])%(?:\d+\$)?[-+#0]*\d*(?:\.\d+)?(?:hh|h|ll|l|L|q|j|z|t)?[sdiu@](?=[^\W\d_])"
+_DIRECTIVE = re.compile(rf"%%|%{DIRECTIVE}")  # %% takes no argument
+# For texts that `printf` may not read: `50% of it` has no directive.
+_LIKELY = re.compile(rf"%%|%(?!(?<=\d%)[ ]|(?<=\d\s%)[ ]){DIRECTIVE}")
+# A directive before a letter, such as `%sName`, in texts that `printf` reads.
+GLUED = rf"(?<![\d%])%(?:\d+\$)?[-+#0]*\d*(?:\.\d+)?{LENGTH}[sdiu@](?=[^\W\d_])"
 
 
 class Printf(NamedTuple):
-    """How a program prints its texts: whether directives may have numbers, and whether each `%` begins one."""
+    """How a program prints a text: whether directives may be numbered, and whether each `%` begins a directive."""
 
     numbered: bool = True
     certain: bool = False
 
 
-def keep_directives(place: Place, printf: Printf) -> None:
-    """Have the translation of a place take the arguments of its text: numbered if it has them in another order.
+def keeping_directives(place: Place, printf: Printf) -> Place:
+    """A place whose translation numbers its directives if they have another order.
 
-    A translation with more, fewer or other directives is a problem, and so is another order that has no numbers.
+    A translation with more, fewer or other directives is a problem, and so is another order without numbers.
     """
     pattern = _DIRECTIVE if printf.certain else _LIKELY
     wanted = _directives(pattern, (part.text for part in place.parts if part.kind in ("text", "alone")))
     alone = {(part.start, part.end): part.text for part in place.parts if part.kind == "alone"}
-    inner = place.lay or place.plainly
 
     def check(written: list[Written]) -> str:
         found = _directives(pattern, (piece if isinstance(piece, str) else alone.get(piece, "") for piece in written))
         right = _kinds(found) == _kinds(wanted) if printf.numbered else found == wanted
         return "" if right else WRONG
 
-    if wanted:
-        place.check = check
-        if printf.numbered:
-            place.lay = lambda pieces: inner(_numbered(pattern, pieces, wanted))
+    if not wanted:
+        return place
+    number = [partial(_numbered, pattern, wanted)] if printf.numbered else []
+    return replace(place, writing=replace(place.writing, prepare=[*number, *place.writing.prepare], check=check))
 
 
 def _directives(pattern: re.Pattern, texts: Iterable[str]) -> list[str]:
-    """What each directive in texts prints and how, such as `d` and `.2f`, behind the number of its argument."""
+    """The directives in texts without `%`, such as `d`, `.2f` and `1$s`."""
     found = pattern.finditer("".join(texts))
     return [(each["number"] or "") + each["rest"] for each in found if each["rest"]]
 
@@ -63,8 +61,8 @@ def _kinds(directives: Sequence[str]) -> list[str]:
     return sorted(each.rpartition("$")[2] for each in directives)
 
 
-def _numbered(pattern: re.Pattern, pieces: Sequence[Piece], wanted: Sequence[str]) -> list[Piece]:
-    """Pieces whose directives have the numbers of their arguments, if they are `wanted` in another order."""
+def _numbered(pattern: re.Pattern, wanted: Sequence[str], pieces: Sequence[Piece]) -> list[Piece]:
+    """Pieces with numbered directives, if their order is not `wanted`."""
     texts = [piece.text if isinstance(piece, Part) else piece for piece in pieces]
     found = _directives(pattern, texts)
     numbered = any("$" in each or "*" in each for each in wanted)

@@ -1,9 +1,12 @@
-"""Java properties: the values, in the escapes of the format."""
+"""Java properties: the values."""
 
+import codecs
 import re
 from collections.abc import Callable
 
 from ..places import Document, Place
+from .encoding import Encoding, is_decodable
+from .format import Format, LanguagePair
 from .strings import string_places
 from .tokens import cut
 
@@ -15,7 +18,7 @@ _ESCAPE = r"\\(?:\r?\n[ \t\f]*|u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-f
 _NAMED = {"\\n": "\n", "\\t": "\t", "\\r": "\r", "\\f": "\f"}
 
 
-def read(text: str, name: str, languages: object = None) -> Document:
+def read(text: str, name: str, languages: LanguagePair) -> Document:
     """The values of a file."""
     places: list[Place] = []
     for line in _LINE.finditer(text):
@@ -27,6 +30,24 @@ def read(text: str, name: str, languages: object = None) -> Document:
         parts = cut(text, found.start(2), found.end(2), pattern, _decode, collapse=False)
         places += string_places(parts, text, _escape_for(quoted))
     return Document(text, places)
+
+
+def _undeclared(content: bytes, language: str | None) -> str:
+    """ASCII if a file has no other characters, so that others are escaped; else UTF-8, or Latin-1 as in old Java."""
+    return "ascii" if content.isascii() else "utf-8" if is_decodable(content, "utf-8") else "latin-1"
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    """Escape characters that the encoding lacks. An error handler of `str.encode`."""
+    assert isinstance(error, UnicodeEncodeError)
+    units = error.object[error.start : error.end].encode("utf-16-be")
+    return "".join(f"\\u{int.from_bytes(units[i : i + 2], 'big'):04x}" for i in range(0, len(units), 2)), error.end
+
+
+codecs.register_error("glossa.properties", _escaped)
+FORMATS = (
+    Format("properties", (".properties",), read, Encoding(undeclared=_undeclared, missing="glossa.properties")),
+)
 
 
 def _decode(escape: str) -> str:

@@ -1,25 +1,22 @@
-"""Translations of Qt: messages without a finished translation get one, others stay."""
+"""Translation files of Qt: messages without a finished translation get one."""
 
-from typing import TYPE_CHECKING
+import codecs
 
 from ....base.errors import GlossaError
 from ..places import Document, Edit
-from .language import check_target, missing_forms, note_source, plural_rule
+from .encoding import XML
+from .format import Format, LanguagePair
+from .language import check_target, note_added_forms, note_source, plural_rule
 from .units import Units
-
-if TYPE_CHECKING:
-    from .opening import Languages
 
 FINISHED = ("", "vanished", "obsolete")  # types of translations that stay
 
 
-def read(text: str, name: str, languages: "Languages") -> Document:
-    """The messages of a file that have no translation. Raises `GlossaError` if it is no such file."""
+def read(text: str, name: str, languages: LanguagePair) -> Document:
+    """The messages without a translation. Raises `GlossaError` if the file is not a translation file of Qt."""
     if not text.lstrip("\ufeff \t\r\n").startswith("<"):
-        raise GlossaError(f"{name}, line 1: not a translation file of Qt. Programs in TypeScript are not translated.")
-    units = Units(text, name)
-    if units.root.name != "TS":
-        raise GlossaError(f"{name}, line 1: the first element is {units.root.name}, not TS. Give --format.")
+        raise GlossaError(f"{name}, line 1: not a translation file of Qt. Leave programs in TypeScript out.")
+    units = Units(text, name, "TS")
     root = units.tokens.index(units.root)
     given = units.given(root)
     check_target(name, given.get("language", ""), languages)
@@ -28,12 +25,20 @@ def read(text: str, name: str, languages: "Languages") -> Document:
         units.set_attributes(root, {"language": languages.target.replace("-", "_")})
     count = plural_rule(languages.target)[0] if languages.target else 0
     messages = (index for index, token in enumerate(units.tokens) if token.kind == "open" and token.name == "message")
-    missing_forms(units.document, name, sum(_fill(units, index, count) for index in messages))
+    note_added_forms(units.document, name, sum(_fill(units, index, count) for index in messages))
     return units.document
 
 
+def _is_xml(start: bytes) -> bool:
+    """Whether a file is XML. Programs in TypeScript have the same ending."""
+    return start.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"<")
+
+
+FORMATS = (Format("ts", (".ts",), read, XML, recognizes=_is_xml),)
+
+
 def _fill(units: Units, index: int, count: int) -> int:
-    """Have a message translated, with `count` plural forms or those that it has; returns how many are made."""
+    """Translate a message, with `count` plural forms if it has plural forms. Returns the number of added forms."""
     source, target = units.child(index, "source"), units.child(index, "translation")
     if source is None or target is None or units.given(target).get("type", "") in FINISHED[1:]:
         return 0
@@ -54,7 +59,7 @@ def _fill(units: Units, index: int, count: int) -> int:
         if not number:
             units.add_copied(source, doubt)
     space, last = units.space_before(forms[-1]), units.whole(forms[-1])[1]
-    made = max(count - len(forms), 0)
-    written = [piece for _ in range(made) for piece in (f"{space}<numerusform>", own, "</numerusform>")]
-    units.document.edits += [Edit(last, last, written)] if made else []
-    return made
+    added = max(count - len(forms), 0)
+    written = [piece for _ in range(added) for piece in (f"{space}<numerusform>", own, "</numerusform>")]
+    units.document.edits += [Edit(last, last, written)] if added else []
+    return added

@@ -1,20 +1,16 @@
 """Resources of .NET: the values of strings, in .resx and .resw."""
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
-from ....base.errors import GlossaError
 from ..places import Document
+from .encoding import XML
+from .format import Format, LanguagePair
 from .units import Units
 
-if TYPE_CHECKING:
-    from .opening import Languages
 
-
-def read(text: str, name: str, languages: "Languages") -> Document:
-    """The strings of a file; no images, types or names of controls. Raises `GlossaError` if it is no such file."""
-    units = Units(text, name)
-    if units.root.name != "root":
-        raise GlossaError(f"{name}, line 1: the first element is {units.root.name}, not root. Give --format.")
+def read(text: str, name: str, languages: LanguagePair) -> Document:
+    """The strings, without images, types and names of controls. Raises `GlossaError` for other files."""
+    units = Units(text, name, "root")
     for index in units.children(units.tokens.index(units.root), "data"):
         given = units.given(index)
         value = units.child(index, "value")
@@ -25,3 +21,6 @@ def read(text: str, name: str, languages: "Languages") -> Document:
         ):
             units.document.places += units.string(value, accelerators="&")
     return units.document
+
+
+FORMATS = (Format("resx", (".resx", ".resw"), read, replace(XML, utf_16=True)),)

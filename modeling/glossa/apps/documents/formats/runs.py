@@ -1,35 +1,32 @@
-"""Paragraphs whose text stands in runs, each with its own format: of Word, PowerPoint and Excel."""
+"""Paragraphs of Word, PowerPoint and Excel, whose text is in runs with a format each."""
 
 import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from ....translate.texts.tags import Part, Piece
-from ..places import Place, Written, has_words, spelled
+from ..places import Place, Writing, Written, has_words, spelled
+from .format import LanguagePair
 from .language import translated_language
 from .tokens import Token, attributes, escape_xml, matching_tags, text_parts, trimmed
 from .xml_positions import xml_tokens
 
-if TYPE_CHECKING:
-    from .opening import Languages
-
 
 @dataclass(frozen=True)
 class Names:
-    """The elements of a format.
+    """The names of the elements of a document format.
 
     Attributes:
         paragraphs: Paragraphs.
-        properties: What stands before the runs: of a paragraph, or of an element around runs.
+        properties: Properties before the runs of a paragraph, or of an element around runs.
         run: A run.
-        format: Its format.
-        text: Its text.
-        language: A tag in a format, up to the language that it says, and that language.
-        opened: The tag of a text that is written.
-        breaks: What stands between words.
-        dropped: What the program writes again.
+        format: The format of a run.
+        text: The text of a run.
+        language: Matches a tag in a format up to its language, and the language.
+        opened: The tag before a text that is written.
+        breaks: Breaks between words.
+        dropped: Elements that the program restores itself.
         around: Elements around runs of a paragraph.
     """
 
@@ -81,8 +78,8 @@ SHEET = Names(  # of cells and their comments
 )
 
 
-def run_places(text: str, name: str, names: Names, languages: "Languages") -> tuple[list[Place], list[Token]]:
-    """The paragraphs of a document, and its tags. Raises `GlossaError` with the line if it is not well-formed."""
+def run_places(text: str, name: str, names: Names, languages: LanguagePair) -> tuple[list[Place], list[Token]]:
+    """The paragraphs of a document, and its tokens. Raises `GlossaError`, with the line, if it is not well-formed."""
     tokens = xml_tokens(text, name)
     reader = _Reader(text, tokens, names, languages)
     found = [
@@ -95,12 +92,12 @@ def run_places(text: str, name: str, names: Names, languages: "Languages") -> tu
 
 @dataclass
 class _Paragraph:
-    """A paragraph that is read.
+    """A paragraph that is being read.
 
     Attributes:
-        parts: Its parts. A run is a pair of tags without characters; one of the most common format is none.
-        formats: The format of each run, and of what stands alone in one, by the number of its part.
-        letters: How many characters have each format.
+        parts: Its parts. A run is a pair of tags without characters.
+        formats: The format of each part of a run that is not text.
+        letters: The number of characters in each format.
     """
 
     parts: list[Part] = field(default_factory=list)
@@ -108,7 +105,7 @@ class _Paragraph:
     letters: Counter[str] = field(default_factory=Counter)
 
     def settle(self) -> str:
-        """The most common format; its runs lose their tags."""
+        """The most common format. Its runs lose their tags."""
         main = self.letters.most_common(1)[0][0]
         plain = {part for part, own in self.formats.items() if own == main and part.kind in ("open", "close")}
         self.parts = [part for part in self.parts if part not in plain]
@@ -116,7 +113,7 @@ class _Paragraph:
 
 
 class _Reader:
-    def __init__(self, text: str, tokens: Sequence[Token], names: Names, languages: "Languages"):
+    def __init__(self, text: str, tokens: Sequence[Token], names: Names, languages: LanguagePair):
         self.text, self.tokens, self.ends = text, tokens, matching_tags(tokens)
         self.names, self.languages = names, languages
 
@@ -135,16 +132,16 @@ class _Reader:
         around = _around(found.parts, kept)
         span = (self.tokens[first].start, self.tokens[self.ends[index]].start)
         writer = _Writer(self.names, found.formats, main, *around)
-        return Place(kept, escape_xml, *span, lay=writer.write)
+        return Place(kept, Writing(escape_xml, layout=writer.write), *span)
 
     def _plain(self, index: int) -> Place | None:
-        """A paragraph that is one text without runs."""
+        """A paragraph that is a text without runs."""
         own, end = self.tokens[index], self.tokens[self.ends[index]]
         kept = trimmed(text_parts(self.text, own.end, end.start, collapse=False)) if own.kind == "open" else []
-        return Place(kept, spelled(kept, self.text, escape_xml)) if has_words(kept) else None
+        return Place(kept, Writing(spelled(kept, self.text, escape_xml))) if has_words(kept) else None
 
     def _content(self, first: int, last: int, paragraph: _Paragraph) -> None:
-        """Add what is between two tokens."""
+        """Add the parts between two tokens."""
         fields = self._fields(first, last)
         index = first
         while index < last:
@@ -171,7 +168,7 @@ class _Reader:
             index = end + 1
 
     def _fields(self, first: int, last: int) -> dict[int, Part]:
-        """The tags of fields whose begin and end are here: before their result, and after it; or all of a field."""
+        """The parts of fields that begin and end here: tags around the result, or a part "alone" without a result."""
         found: dict[int, Part] = {}
         begins: list[tuple[int, int]] = []  # the runs where fields begin, and where their results do
         index = first
@@ -202,7 +199,7 @@ class _Reader:
         return found[1] + (translated_language(found[2], self.languages) or found[2])
 
     def _run(self, index: int, end: int, paragraph: _Paragraph) -> None:
-        """Add a run: its texts, and what else it has, in its format."""
+        """Add a run: its texts and other elements, in its format."""
         own, inner = "", []
         position = index + 1
         while position < end:
@@ -224,7 +221,7 @@ class _Reader:
 
 
 def _around(parts: Sequence[Part], kept: Sequence[Part]) -> tuple[list[Piece], list[Piece]]:
-    """What trimming has taken from both ends of parts."""
+    """The pieces that were trimmed from both ends of parts."""
     lead: list[Piece] = []
     trail: list[Piece] = []
     if len(kept) == len(parts) and (kept[0], kept[-1]) == (parts[0], parts[-1]):
@@ -250,11 +247,11 @@ class _Writer:
     """Writes a paragraph.
 
     Attributes:
-        names: The elements of its format.
-        formats: The format of each tag of a run, and of what stands alone in one.
-        main: The format of other text.
-        lead: What comes before the translation.
-        trail: What comes after it.
+        names: The elements of the document format.
+        formats: The format of each part of a run that is not text.
+        main: The format of text outside these runs.
+        lead: The pieces before the translation.
+        trail: The pieces after it.
     """
 
     names: Names
@@ -263,7 +260,7 @@ class _Writer:
     lead: list[Piece]
     trail: list[Piece]
 
-    def write(self, pieces: list[Piece]) -> list[Written]:
+    def write(self, place: Place, pieces: list[Piece]) -> list[Written]:
         written: list[Written] = []
         formats, run = [self.main], self.names.run
         for piece in [*self.lead, *pieces, *self.trail]:

@@ -1,15 +1,18 @@
-"""Strings of programs, as JSON, YAML, PO and XLIFF have them: escapes, tags, line ends, accelerators."""
+"""Strings of programs, as in JSON, YAML, PO and XLIFF, with tags, line ends, accelerators and directives."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 
 from ....model.facts_glossa import TextFacts
 from ....model.spans_glossa import find_spans
+from ....translate.texts.labels import ACCELERATORS, find_letter
 from ....translate.texts.tags import Part, Piece
-from ..places import Place, Written, has_words, spelled
+from ..places import Place, Usage, Writing, has_words, spelled
 from .html import RULES
 from .icu import with_messages
-from .printf import GLUED, Printf, keep_directives
+from .printf import GLUED, Printf, keeping_directives
 from .tokens import Cutter, trimmed
 
 # Elements of HTML that end a text.
@@ -20,27 +23,23 @@ BLOCKS = frozenset(
      "select", "summary", "table", "tbody", "td", "tfoot", "th", "thead", "title", "tr", "ul"]
 )  # fmt: skip
 _ELEMENTS = BLOCKS | RULES.inline | RULES.alone | RULES.opaque | RULES.breaks | RULES.skipped
-_BRACKETED = re.compile(r"\s*<((?P<name>[A-Za-z][\w-]*)(?: [\w' -]*)?)>\s*")  # <None>, which is no tag
+_BRACKETED = re.compile(r"\s*<((?P<name>[A-Za-z][\w-]*)(?: [\w' -]*)?)>\s*")  # such as <None>, which is not a tag
 _TAG = re.compile(r"<(/)?([A-Za-z][\w.-]*|\d+)(?:\s[^<>]*?)?(/)?>|<>|</>")
 _MARK = re.compile(rf"{_TAG.pattern}|(?<![ \t])[ \t]*+\r?\n\s*+")
-_BAR = r"(?<![ |])[ ]*+\|(?!\|)[ ]*"  # between the forms of a text: `an apple|apples`
-_COUNT = r"(?:\{\d+\}|[\[\]][-\d,.*Inf ]+[\[\]])[ ]*"  # what Laravel and Symfony write before a form
+_BAR = r"(?<![ |])[ ]*+\|(?!\|)[ ]*"  # between plural forms: `an apple|apples`
+_COUNT = r"(?:\{\d+\}|[\[\]][-\d,.*Inf ]+[\[\]])[ ]*"  # of Laravel and Symfony, before a plural form
 _COMMAND = re.compile(r"(?<!\w)--?[A-Za-z]|[`=\\]|\|\|")
 _PAIRS = {")": "(", "]": "[", "}": "{", ">": "<"}
-# Names that programs use: with a mark, a digit or a capital inside, and no space.
+# Names in programs, which have a mark, a digit or a capital inside, and no space.
 _NAME = re.compile(r"\S*(?:\w[_#/\\]\w|[a-z][A-Z]|\d|^[#@$._/-]|\w[.:]\w)\S*|[A-Z_]+_[A-Z_]+")
-# The mark before the letter that is pressed with Alt to choose a menu: & of Windows and Qt, _ of GTK.
+# Low lines that are no marks of accelerators.
 _NAMED = re.compile(r"[^\W_]_[^\W_].*[^.]\.\s*\Z|[A-Z\d]_[A-Z\d]", re.S)  # in a sentence; JAVA_HOME, x86_64
-_ACCELERATORS = {  # not R&D and AT&T
-    "&": re.compile(r"(?:(?<!\b[A-Z])(?<!\bAT)&(?=[^\W_])|(?<=[^\W\d_])&(?=[a-z]))(?!#?\w+;)"),
-    "_": re.compile(r"_(?=[^\W_])"),
-}
 
 
 def marked_parts(parts: Sequence[Part], kept: str = "") -> list[Part]:
-    """Parts with the tags in their texts as parts of their own, and each line end as a break; a block ends a text.
+    """Parts in which tags and line ends are separate parts. A block element ends a text.
 
-    What the pattern `kept` finds stands for itself.
+    Matches of the pattern `kept` are parts "alone".
     """
     shown = "".join(part.text if part.kind == "text" else "\ufffc" for part in parts)
     cutter = Cutter(parts)
@@ -62,7 +61,7 @@ def marked_parts(parts: Sequence[Part], kept: str = "") -> list[Part]:
 
 
 def _joined_ends(parts: Iterable[Part]) -> Iterator[Part]:
-    """Parts with ends of texts that have only white space between them as one."""
+    """Parts in which ends of texts with only white space between them are joined."""
     waiting: list[Part] = []  # an end, and white space after it
     for part in parts:
         if waiting and part.kind in ("end", "break"):
@@ -79,9 +78,9 @@ def _joined_ends(parts: Iterable[Part]) -> Iterator[Part]:
 
 
 def _bars(shown: str) -> str:
-    """A pattern of the bars that divide a text into forms, which have words and close their brackets; "" if none do.
+    """A pattern of the bars between plural forms, or "". Each form has words and balanced brackets.
 
-    Bars of commands divide nothing. If each form begins with another number, these belong to the bars.
+    Bars in commands are text. If each form begins with another number, the numbers belong to the bars.
     """
     forms = re.split(_BAR, shown) if "|" in shown else []
     if len(forms) < 2 or _COMMAND.search(shown):
@@ -103,7 +102,7 @@ def _is_balanced(text: str) -> bool:
 
 
 def is_text(text: str) -> bool:
-    """Whether a string says something to people, rather than being a name, an address or a value."""
+    """Whether a string is a text for people, rather than a name, an address or a value."""
     position, rest = 0, []
     for start, end in find_spans(text):
         rest.append(text[position:start])
@@ -124,15 +123,14 @@ def string_places(
     """The places of one string.
 
     Args:
-        parts: What stands in it.
+        parts: The parts of the string.
         text: The document.
-        escape: How text is written.
-        named: Whether the string may be a name of the program instead of a text.
-        accelerators: Marks of accelerators that strings of this format have.
-        literal: How it is written in sections of XML that are no markup.
-        printf: How the program prints it with `printf`, whose directives take their arguments in order; None if it
-            does not.
-        kept: A pattern of what stays in strings of this format, as a word of its own.
+        escape: Escapes text.
+        named: Whether the string may be a name in the program instead of a text.
+        accelerators: The marks of accelerators in this format.
+        kept: A pattern of words that are not translated in this format.
+        literal: Escapes text in CDATA sections of XML.
+        printf: How the program prints the string with `printf`; None if it does not.
     """
     if named and not is_text("".join(part.text for part in parts)):
         return
@@ -140,17 +138,15 @@ def string_places(
     own = trimmed(marked_parts(parts, "|".join(filter(None, (kept, GLUED if printf else "")))))
     if not has_words(own):
         return
-    place = Place(own, spelled(own, text, escape), label=True, literal=literal)
+    place = Place(own, Writing(spelled(own, text, escape), literal), usage=Usage(label=True))
     for mark in accelerators:
-        _take_accelerator(place, mark)
+        place = _without_accelerator(place, mark)
     for each in with_messages(place, text):
-        if printf:
-            keep_directives(each, printf)
-        yield each
+        yield keeping_directives(each, printf) if printf else each
 
 
 def _without_brackets(parts: Sequence[Part]) -> list[Part]:
-    """The parts of words in angle brackets, such as `<None>`, without these; other parts as they are."""
+    """Parts without angle brackets around all words, as in `<None>`."""
     found = _BRACKETED.fullmatch("".join(part.text if part.kind == "text" else "\ufffc" for part in parts))
     if found is None or found["name"].lower() in _ELEMENTS:
         return list(parts)
@@ -160,42 +156,36 @@ def _without_brackets(parts: Sequence[Part]) -> list[Part]:
     return list(cutter.up_to(found.end(1)))
 
 
-def _take_accelerator(place: Place, mark: str) -> None:
-    """Take the only mark of an accelerator out of a place, and have it written into the translation."""
+def _without_accelerator(place: Place, mark: str) -> Place:
+    """A place without its mark of an accelerator, if it has one; the mark is written into the translation."""
     shown = "".join(part.text if part.kind == "text" else "\ufffc" for part in place.parts)
-    found = list(_ACCELERATORS[mark].finditer(shown))
+    found = list(ACCELERATORS[mark].finditer(shown))
     if len(found) != 1 or shown.count(mark) != 1:
-        return
+        return place
     cutter, at = Cutter(place.parts), found[0].start()
     if any(start <= at < end for start, end in find_spans(shown[:at] + shown[at + 1 :])):
-        return
+        return place
     if mark == "_" and _NAMED.search(shown):
-        return  # a name with a low line
-    place.marked = shown if all(part.kind == "text" for part in place.parts) else ""
+        return place  # a name with a low line
     before = list(cutter.up_to(at))
-    span = cutter.span_up_to(at + 1)
-    place.parts = [*before, *cutter.up_to(len(shown))]
-    place.start, place.end = min(place.start, span[0]), max(place.end, span[1])
-    letter = shown[at + 1]
-    place.lay = lambda pieces: place.plainly(_with_accelerator(pieces, mark, letter))
+    start, end = cutter.span_up_to(at + 1)
+    marked = shown if all(part.kind == "text" for part in place.parts) else ""
+    return replace(
+        place,
+        parts=[*before, *cutter.up_to(len(shown))],
+        start=min(place.start, start),
+        end=max(place.end, end),
+        usage=replace(place.usage, marked=marked),
+        writing=replace(place.writing, prepare=[partial(_with_accelerator, mark, shown[at + 1])]),
+    )
 
 
-def _with_accelerator(pieces: list[Piece], mark: str, letter: str) -> list[Piece]:
-    """Pieces with a mark before the letter, at the start of a word if one begins with it, or else before the first.
-
-    A translation that has the mark already, such as one of a memory, stays as it is.
-    """
-    if any(isinstance(piece, str) and _ACCELERATORS[mark].search(piece) for piece in pieces):
+def _with_accelerator(mark: str, letter: str, pieces: list[Piece]) -> list[Piece]:
+    """Pieces with the mark of an accelerator, unless they already have it, as translations of a memory may."""
+    texts = [piece if isinstance(piece, str) else "" for piece in pieces]
+    found = find_letter(texts, letter, r"[^\W_]")
+    if found is None or any(map(ACCELERATORS[mark].search, texts)):
         return pieces
-    for pattern in (rf"\b{letter}", letter, r"[^\W_]"):
-        for number, piece in enumerate(pieces):
-            found = re.search(pattern, piece, re.I) if isinstance(piece, str) else None
-            if found:
-                marked = f"{piece[: found.start()]}{mark}{piece[found.start() :]}"
-                return [*pieces[:number], marked, *pieces[number + 1 :]]
-    return pieces
-
-
-def copied(pieces: Iterable[Written], text: str) -> str:
-    """Written pieces as one string."""
-    return "".join(piece if isinstance(piece, str) else text[piece[0] : piece[1]] for piece in pieces)
+    number, place = found
+    marked = f"{texts[number][:place]}{mark}{texts[number][place:]}"
+    return [*pieces[:number], marked, *pieces[number + 1 :]]

@@ -1,26 +1,20 @@
 """Apple's .stringsdict: the plural forms of a property list."""
 
-from typing import TYPE_CHECKING
-
-from ....base.errors import GlossaError
 from ..places import Document, Edit
-from .language import CATEGORIES, missing_forms, plural_categories
+from .encoding import XML
+from .format import Format, LanguagePair
+from .language import CATEGORIES, note_added_forms, plural_categories
 from .printf import Printf
 from .units import Units
 
-if TYPE_CHECKING:
-    from .opening import Languages
-
 FORMAT = "NSStringLocalizedFormatKey"
-VARIABLE = r"%(?:\d+\$)?#@\w+@"  # of a format, stands for one of its forms
+VARIABLE = r"%(?:\d+\$)?#@\w+@"  # in a format: the program writes a plural form in its place
 
 
-def read(text: str, name: str, languages: "Languages") -> Document:
-    """The formats and forms of a file. Raises `GlossaError` if it is no property list."""
-    units = Units(text, name)
-    if units.root.name != "plist":
-        raise GlossaError(f"{name}, line 1: the first element is {units.root.name}, not plist. Give --format.")
-    made = 0
+def read(text: str, name: str, languages: LanguagePair) -> Document:
+    """The formats and plural forms. Raises `GlossaError` if the file is not a property list."""
+    units = Units(text, name, "plist")
+    added = 0
     for index, token in enumerate(units.tokens):
         if token.kind != "open" or token.name != "dict":
             continue
@@ -30,13 +24,19 @@ def read(text: str, name: str, languages: "Languages") -> Document:
             if units.tokens[value].name == "string" and key in (FORMAT, *CATEGORIES):
                 units.document.places += units.string(value, named=False, printf=Printf(), kept=VARIABLE)
         if languages.target and "other" in pairs and units.tokens[pairs["other"][1]].name == "string":
-            made += _add_forms(units, pairs, plural_categories(languages.target))
-    missing_forms(units.document, name, made)
+            added += _add_forms(units, pairs, plural_categories(languages.target))
+    note_added_forms(units.document, name, added)
     return units.document
 
 
+FORMATS = (Format("stringsdict", (".stringsdict",), read, XML),)
+
+
 def _add_forms(units: Units, pairs: dict[str, tuple[int, int]], wanted: list[str]) -> int:
-    """Add the forms that the language needs and the file lacks, as copies of the general one; returns how many."""
+    """Add the plural forms that the language needs and the file lacks, as copies of the general form.
+
+    Returns the number of added forms.
+    """
     key, other = pairs["other"]
     missing = [category for category in wanted if category not in pairs]
     end = units.whole(other)[1]

@@ -1,4 +1,4 @@
-"""Subtitles of SubStation Alpha (.ass, .ssa): the text of dialogues, with its codes."""
+"""Subtitles of SubStation Alpha (.ass, .ssa): the texts of dialogues."""
 
 import re
 from collections.abc import Iterator
@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from ....base.errors import GlossaError
 from ....translate.texts.tags import Part
 from ..places import Document, Place, has_words
+from .encoding import UTF_16
+from .format import Format, LanguagePair
 from .tokens import trimmed, with_text
 
 _LINE = re.compile(r"[^\r\n]+")
@@ -13,7 +15,7 @@ _CODE = re.compile(r"\{[^{}\n]*\}|[ \t]*\\[Nn][ \t]*|\\h")
 _DRAWING = re.compile(r"\{[^}]*\\p[1-9]")  # a shape instead of a text
 
 
-def read(text: str, name: str, languages: object = None) -> Document:
+def read(text: str, name: str, languages: LanguagePair) -> Document:
     """The dialogues of a file. Raises `GlossaError` if it has no events."""
     document = Document(text, [])
     section, columns = "", -1
@@ -25,7 +27,7 @@ def read(text: str, name: str, languages: object = None) -> Document:
             columns = content.count(",")
         elif section == "[events]" and content.lower().startswith("dialogue:"):
             if columns < 0 or content.count(",") < columns:
-                raise GlossaError(f"{name}, line {number}: the dialogue has not the parts of the format. Repair it.")
+                raise GlossaError(f"{name}, line {number}: a dialogue with fewer fields than Format has. Repair it.")
             start = line.start()
             for _ in range(columns):
                 start = text.index(",", start) + 1
@@ -34,6 +36,9 @@ def read(text: str, name: str, languages: object = None) -> Document:
     if columns < 0:
         raise GlossaError(f"{name}, line 1: not subtitles of SubStation Alpha: it has no [Events] with a Format.")
     return document
+
+
+FORMATS = (Format("ass", (".ass", ".ssa"), read, UTF_16),)
 
 
 def _places(text: str, start: int, end: int) -> Iterator[Place]:

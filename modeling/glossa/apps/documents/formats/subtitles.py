@@ -1,25 +1,27 @@
-"""Subtitles in SRT and WebVTT: a sentence over several of them is translated whole and dealt out again."""
+"""Subtitles in SRT and WebVTT. A sentence in several subtitles is translated whole, and divided again."""
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from itertools import pairwise
 
 from ....base.errors import GlossaError
 from ....model.facts_glossa import TextFacts
 from ....translate.texts.tags import Part, Piece, tag_pairs
-from ..places import Document, Place, Written, spelled
-from .strings import copied
+from ..places import Document, Place, Writing, Written, as_string, spelled
+from .encoding import UTF_16
+from .format import Format, LanguagePair
 from .tokens import escape_xml, text_parts, trimmed
 
 WIDTH = 42  # characters of a line
-LINES = 2  # of a subtitle, if the source has fewer
-PAUSE = 3.0  # seconds between subtitles that may share a sentence
-MOST_LINES = 3  # into which a text is divided evenly
-SHARED = 5  # subtitles that a sentence may run over
+LINES = 2  # of a subtitle that is too wide for fewer
+PAUSE = 3.0  # seconds, at most, between subtitles with the same sentence
+MOST_LINES = 3  # into which a text is divided
+SHARED = 5  # subtitles, at most, of a sentence
 _TIME = r"(?:(\d+):)?(\d{1,2}):(\d{1,2})[,.](\d{1,3})"
 _CUE = re.compile(rf"^[ \t]*{_TIME}[ \t]*-->[ \t]*{_TIME}[^\n]*(?:\n|\Z)", re.M)
 _BLANK = re.compile(r"\r?\n[ \t]*(?:\r?\n|\Z)")
-_NUMBER = re.compile(r"(?:\A|\n)[ \t]*\d+[ \t]*\r?\n\Z")  # of the subtitle that follows
+_NUMBER = re.compile(r"(?:\A|\n)[ \t]*\d+[ \t]*\r?\n\Z")  # of the next subtitle
 _MARK = re.compile(r"</?[A-Za-z][^<>\n]*>|<(?:\d+:)?\d\d:\d\d\.\d{3}>|\{\\[^{}\n]*\}")
 _DIALOG = re.compile(r"\s*(?:[-–—‐]|>>)\s*\S")
 _ENDS = re.compile(r"[.!?…。！？:♪♫\])\"”»][\"”»'’)\]]*\s*$")
@@ -36,12 +38,15 @@ class _Cue:
         self.words = "".join(part.text or " " for part in self.parts)
 
 
-def read(text: str, name: str, languages: object = None) -> Document:
+def read(text: str, name: str, languages: LanguagePair) -> Document:
     """The sentences of a file of subtitles."""
     subrip = not text.removeprefix("\ufeff").startswith("WEBVTT")
     cues = list(_cues(text, subrip))
     if not cues and text.strip() and subrip:
-        raise GlossaError(f"{name}, line 1: no subtitle has a time such as 00:00:01,000 --> 00:00:02,500.")
+        raise GlossaError(
+            f"{name}, line 1: no subtitle has a time such as 00:00:01,000 --> 00:00:02,500. Give --format if the file "
+            "has another format."
+        )
     places = []
     for group in [[cue] for cue in cues] if _are_titles(cues) else _sentences(cues):
         if TextFacts("".join(cue.words for cue in group)).has_letters:
@@ -49,9 +54,12 @@ def read(text: str, name: str, languages: object = None) -> Document:
     return Document(text, places)
 
 
+FORMATS = (Format("srt", (".srt",), read, UTF_16), Format("vtt", (".vtt",), read))
+
+
 def _cues(text: str, subrip: bool) -> Iterator[_Cue]:
     times = list(_CUE.finditer(text))
-    for found, following in zip(times, [*times[1:], None], strict=False):  # without subtitles there are none
+    for found, following in zip(times, [*times[1:], None], strict=False):  # both are empty without subtitles
         limit = len(text) if following is None else following.start()
         end = limit
         if not subrip and (blank := _BLANK.search(text, found.end() - 1, limit)):
@@ -69,7 +77,7 @@ def _seconds(time: tuple) -> float:
 
 
 def _parts(text: str, start: int, end: int, subrip: bool) -> Iterator[Part]:
-    """The parts of one subtitle: lines that begin with a dash are divided, others joined."""
+    """The parts of a subtitle: lines that begin with a dash are separate, others are joined."""
     position = start
     for found in re.compile(rf"{_MARK.pattern}|(?<![ \t])(?:[ \t]*+\r?\n[ \t]*+)++").finditer(text, start, end):
         yield from _texts(text, position, found.start(), subrip)
@@ -90,7 +98,7 @@ def _parts(text: str, start: int, end: int, subrip: bool) -> Iterator[Part]:
 
 
 def _matched(parts: list[Part]) -> list[Part]:
-    """Parts in which a tag that is not closed in the same subtitle, or crosses another one, stands alone."""
+    """Parts in which a tag that is not closed in the same subtitle, or crosses another tag, is a part "alone"."""
     pairs = tag_pairs(parts)
     return [
         part._replace(kind="alone") if part.kind in ("open", "close") and index not in pairs else part
@@ -106,7 +114,7 @@ def _texts(text: str, start: int, end: int, subrip: bool) -> Iterator[Part]:
 
 
 def _are_titles(cues: list[_Cue]) -> bool:
-    """Whether subtitles are titles, as of chapters: all begin with a capital and go on in small letters, none ends."""
+    """Whether subtitles are titles, such as of chapters: all begin with a capital letter and have no final mark."""
     texts = [cue.words.strip() for cue in cues]
     return all(
         text[:1].isupper() and not text.isupper() and not _ENDS.search(text) and not text.endswith(",")
@@ -141,16 +149,19 @@ def _place(text: str, group: list[_Cue], subrip: bool) -> Place:
     for before, cue in pairwise(group):
         parts += [Part("break", before.end, cue.start), *cue.parts]
     parts = trimmed(parts)
-    place = Place(parts, spelled(parts, text, str if subrip else escape_xml))
-    ends = "\r\n" if "\r\n" in text[group[0].start - 2 : group[0].end + 2] else "\n"
-    place.lay = lambda pieces: _lay(text, place, pieces, group, ends)
-    place.check = lambda written: _too_wide(copied(written, text), text[place.start : place.end])
-    return place
+    source = text[parts[0].start : parts[-1].end]
+    writing = Writing(
+        spelled(parts, text, str if subrip else escape_xml),
+        layout=partial(_write, text, group),
+        check=lambda written: _too_wide(as_string(written, text), source),
+    )
+    return Place(parts, writing)
 
 
-def _lay(text: str, place: Place, pieces: list[Piece], group: list[_Cue], ends: str) -> list[Written]:
-    """The pieces in subtitles, lines as many as in the source, and of at most `WIDTH` characters if it can be."""
+def _write(text: str, group: list[_Cue], place: Place, pieces: list[Piece]) -> list[Written]:
+    """Lay out pieces in subtitles, in as many lines as the source, and in at most `WIDTH` characters if possible."""
     written: list[Written] = []
+    ends = "\r\n" if "\r\n" in text[group[0].start - 2 : group[0].end + 2] else "\n"
     for cue, own in zip(group, _divided(text, pieces), strict=True):
         if isinstance(own[0], Part) and own[0].kind == "break":
             written.append((own[0].start, own[0].end))
@@ -164,7 +175,7 @@ def _lay(text: str, place: Place, pieces: list[Piece], group: list[_Cue], ends: 
 
 
 def _too_wide(new: str, source: str) -> str:
-    """A problem if a line is wider than a screen, and than all lines of the source."""
+    """The problem of lines that are wider than `WIDTH` and all lines of the source, or ""."""
     widest = [
         max((len(_MARK.sub("", line)) for line in side.splitlines() if "-->" not in line), default=0)
         for side in (new, source)
@@ -173,7 +184,7 @@ def _too_wide(new: str, source: str) -> str:
 
 
 def _divided(text: str, pieces: list[Piece]) -> list[list[Piece]]:
-    """The pieces of each subtitle; all but the first begin with the separator."""
+    """The pieces of each subtitle. All subtitles except the first begin with the break before them."""
     cues: list[list[Piece]] = [[]]
     for piece in pieces:
         if isinstance(piece, Part) and piece.kind == "break" and "-->" in text[piece.start : piece.end]:
@@ -199,7 +210,7 @@ def _speakers(pieces: list[Piece]) -> list[tuple[Part | None, list[Piece]]]:
 
 
 def _in_lines(place: Place, pieces: list[Piece], count: int, ends: str) -> list[Written]:
-    """Pieces in `count` lines, or more if these would be too wide, as even as possible."""
+    """Lay out pieces in `count` lines of similar width, or in more if they are too wide."""
     words: list[list[Written]] = [[]]
     widths = [0]
     for piece in pieces:
@@ -211,7 +222,7 @@ def _in_lines(place: Place, pieces: list[Piece], count: int, ends: str) -> list[
             if number:
                 words.append([])
                 widths.append(0)
-            words[-1].append(place.escape(word))
+            words[-1].append(place.writing.escape(word))
             widths[-1] += len(word)
     breaks = _even(widths, count)
     if count < LINES and len(breaks) + 1 < LINES and sum(widths) + len(widths) - 1 > WIDTH:
@@ -224,7 +235,7 @@ def _in_lines(place: Place, pieces: list[Piece], count: int, ends: str) -> list[
 
 
 def _even(widths: list[int], count: int) -> set[int]:
-    """The words that begin another of `count` lines, so that the widest one is as narrow as possible."""
+    """The words that begin the lines after the first, so that the widest of `count` lines is as narrow as possible."""
     count = min(count, len(widths), MOST_LINES)
     narrowest, widest = max(widths), sum(widths) + len(widths) - 1
     while narrowest < widest:
@@ -245,7 +256,7 @@ def _even(widths: list[int], count: int) -> set[int]:
 
 
 def _lines(widths: list[int], most: int) -> int:
-    """How many lines of at most this width the words take."""
+    """The number of lines of at most this width that the words need."""
     lines, width = 1, -1
     for each in widths:
         width += each + 1

@@ -1,33 +1,32 @@
-"""CSV and TSV with named columns: empty cells of the target column get the translation of the source column."""
+"""CSV and TSV with named columns: empty cells of the target column get a translation of the source column."""
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ....base.errors import GlossaError
 from ....readers.columns import Columns
 from ..places import Document, Edit
+from .encoding import UTF_16
+from .format import Format, LanguagePair
 from .strings import string_places
 from .tokens import cut
-
-if TYPE_CHECKING:
-    from .opening import Languages
 
 _SEPARATORS = ",;\t|"
 
 
 class Cell(NamedTuple):
-    """A cell, from one character to another; with the quotes around it, if it has some."""
+    """The characters of a cell, including quotes around it."""
 
     start: int
     end: int
     quoted: bool
 
 
-def read(text: str, name: str, languages: "Languages") -> Document:
-    """The cells of the source column whose row has no translation.
+def read(text: str, name: str, languages: LanguagePair) -> Document:
+    """The cells of the source column in rows without a translation.
 
-    Raises `GlossaError` with the line for a row with too few cells, and if no two columns have names of the languages.
+    Raises `GlossaError`, with the line, for a row with too few cells, and if the columns do not name the languages.
     """
     separator = _separator(text)
     rows = list(_rows(text, separator))
@@ -53,8 +52,11 @@ def read(text: str, name: str, languages: "Languages") -> Document:
     return document
 
 
+FORMATS = (Format("table", (".csv", ".tsv"), read, UTF_16),)
+
+
 def _fill(document: Document, own: Cell, target: Cell, separator: str) -> None:
-    """Have a cell translated into another one, in quotes unless nothing in a translation needs them."""
+    """Translate a cell into another cell, in quotes unless no translation needs them."""
     start, end = (own.start + 1, own.end - 1) if own.quoted else (own.start, own.end)
     parts = cut(document.text, start, end, re.compile('""') if own.quoted else None, lambda raw: '"', collapse=False)
     quote = '"' if own.quoted or separator != "\t" else ""
@@ -68,13 +70,13 @@ def _fill(document: Document, own: Cell, target: Cell, separator: str) -> None:
 
 
 def _separator(text: str) -> str:
-    """What stands between the cells of the first line."""
+    """The separator of the cells in the first line."""
     first = re.sub(r'"(?:[^"]|"")*"', "", text[:10_000]).partition("\n")[0]
     return max(_SEPARATORS, key=first.count)
 
 
 def _rows(text: str, separator: str) -> Iterator[tuple[int, list[Cell]]]:
-    """Each row that is not blank, with the number of its line."""
+    """The rows that are not blank, with the numbers of their lines."""
     cell = re.compile(rf'"(?:[^"]|"")*+"|[^{re.escape(separator)}\r\n]*')
     position, line = int(text.startswith("\ufeff")), 1
     while position < len(text):
@@ -89,7 +91,7 @@ def _rows(text: str, separator: str) -> Iterator[tuple[int, list[Cell]]]:
             position += 1
         if row[1:] or text[row[0].start : row[0].end].strip():
             yield first, row
-        rest = re.compile(r"[^\r\n]*\r?\n?").match(text, position)  # what follows a closing quote by mistake stays
+        rest = re.compile(r"[^\r\n]*\r?\n?").match(text, position)  # characters after a closing quote are left alone
         position, line = max(rest.end(), position + 1), line + 1
 
 

@@ -1,30 +1,30 @@
-"""Texts between the tags of HTML and XML: which tags stand inside a sentence, and which end it."""
+"""Texts between the tags of HTML and XML: some tags are inside a sentence, others end it."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ....translate.texts.tags import Part
-from ..places import Place, has_words, spelled
+from ..places import Place, Writing, has_words, spelled
 from .icu import with_messages
 from .tokens import Token, attribute_range, attributes, escape_xml, matching_tags, text_parts, trimmed
 
-CELL = "table:table-cell"  # of a sheet: what is shown of a number, a date or a formula is no text
+CELL = "table:table-cell"  # of a sheet: numbers, dates and results of formulas are not texts
 UNWANTED = ("no", "notranslate")
 
 
 @dataclass(frozen=True)
 class Rules:
-    """The meaning of each tag of a format: inline, block, skipped and so on.
+    """The role of each element of a format. Other elements end a sentence.
 
     Attributes:
         inline: Elements inside sentences.
-        alone: Elements inside sentences whose content is not translated, but is a word of the sentence.
-        opaque: Elements whose content is no text of the sentence in which they may stand.
+        alone: Elements inside sentences whose content is a word that is not translated.
+        opaque: Elements inside sentences whose content does not belong to the sentence.
         breaks: Elements between words.
         skipped: Elements whose content is not translated.
-        only: Elements outside of which nothing is translated; all is if there are none.
-        attributes: Attributes that are translated, and the elements that have them; "*" is any.
-        metadata: Values of `name` or `property` with which the `content` of `meta` is translated.
+        only: Elements whose content is translated; all if empty.
+        attributes: Attributes that are translated, with their elements; "*" is any element.
+        metadata: Values of `name` or `property` of `meta` elements whose `content` is translated.
     """
 
     inline: frozenset[str] = frozenset()
@@ -38,7 +38,7 @@ class Rules:
 
 
 def find_places(text: str, tokens: Sequence[Token], rules: Rules) -> list[Place]:
-    """The texts of a document, and those of attributes inside them."""
+    """The places of texts and attributes in a document."""
     finder = _Finder(text, tokens, rules)
     while finder.ahead:
         finder.find(*finder.ahead.pop())
@@ -46,7 +46,7 @@ def find_places(text: str, tokens: Sequence[Token], rules: Rules) -> list[Place]
 
 
 class _Finder:
-    """Finds the places of a document; `ahead` are the tokens, from one to another, that are still to be read."""
+    """Finds the places of a document. `ahead` has the ranges of tokens that are still to be read."""
 
     def __init__(self, text: str, tokens: Sequence[Token], rules: Rules):
         self.text, self.tokens, self.rules = text, tokens, rules
@@ -90,7 +90,7 @@ class _Finder:
         run.clear()
 
     def _look_inside(self, index: int, end: int) -> None:
-        """Find the places in an element whose content is no part of the text around it."""
+        """Find the places in an element whose content does not belong to the text around it."""
         name, rules = self.tokens[index].name, self.rules
         if name in rules.opaque and rules.only:
             self.ahead.append((index + 1, end))
@@ -116,10 +116,10 @@ def _words(text: str, tokens: Sequence[Token]) -> str:
 
 
 def places_of(run: Sequence[Part], text: str, escape: Callable[[str], str] = escape_xml) -> Iterator[Place]:
-    """The places in a run of parts; it ends at tags that are closed or opened elsewhere."""
+    """The places in a run of parts. Tags without a partner in the run end a place."""
     for parts in _closed_runs(run):
         if has_words(parts) and (kept := trimmed(parts)):
-            yield from with_messages(Place(kept, spelled(kept, text, escape)), text)
+            yield from with_messages(Place(kept, Writing(spelled(kept, text, escape))), text)
 
 
 def _closed_runs(run: Sequence[Part]) -> Iterator[list[Part]]:
@@ -157,6 +157,6 @@ def _attribute_places(text: str, token: Token, rules: Rules) -> Iterator[Place]:
 
 
 def _escape_in(quote: str) -> Callable[[str], str]:
-    """How text is written between these quotes."""
+    """A function that escapes text in an attribute with these quotes."""
     written = "&quot;" if quote == '"' else "&#39;"
     return lambda text: text.replace("&", "&amp;").replace("<", "&lt;").replace(quote, written)

@@ -1,32 +1,30 @@
-"""TMX: units without a text in the target language get one, others stay."""
-
-from typing import TYPE_CHECKING
+"""TMX: units without a text in the target language get one."""
 
 from ....base.errors import GlossaError
+from ..places import Document
+from .encoding import XML
+from .format import Format, LanguagePair
 from .units import Units, local
 
-if TYPE_CHECKING:
-    from ..places import Document
-    from .opening import Languages
 
-
-def read(text: str, name: str, languages: "Languages") -> "Document":
-    """The units of a file that lack the target language. Raises `GlossaError` if it is no such file."""
-    units = Units(text, name)
-    if local(units.root) != "tmx":
-        raise GlossaError(f"{name}, line 1: the first element is {units.root.name}, not tmx. Give --format.")
+def read(text: str, name: str, languages: LanguagePair) -> Document:
+    """The units without the target language. Raises `GlossaError` if it is unknown."""
+    units = Units(text, name, "tmx")
     if languages.target is None:
         raise GlossaError(
-            f"{name}: the translations need the code of their language, which the model does not say. Give "
-            "--target_language, such as fr."
+            f"{name}: translations in TMX have the code of their language, which is unknown. Give --target_language, "
+            "such as fr."
         )
-    said = ""
+    declared = ""
     for index, token in enumerate(units.tokens):
         if local(token) == "header" and token.kind != "close":
-            said = units.given(index).get("srclang", "")
+            declared = units.given(index).get("srclang", "")
         elif token.kind == "open" and local(token) == "tu":
-            _fill(units, index, (languages.source or said).lower(), languages.target)
+            _fill(units, index, (languages.source or declared).lower(), languages.target)
     return units.document
+
+
+FORMATS = (Format("tmx", (".tmx",), read, XML),)
 
 
 def _fill(units: Units, index: int, source: str, target: str) -> None:

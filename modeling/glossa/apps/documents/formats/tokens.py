@@ -1,4 +1,4 @@
-"""HTML and XML as tags and the texts between them: what is common to both, whichever parser finds the tags."""
+"""Tags and texts of HTML and XML, in positions of a document, and the parts of texts."""
 
 import html
 import re
@@ -12,13 +12,13 @@ from ..places import CDATA
 
 
 class Token(NamedTuple):
-    """A piece of a document.
+    """A tag, a text or a comment of a document.
 
     Attributes:
-        kind: "text", "open", "close", "empty" (a tag without content), or "other", such as a comment.
+        kind: "text", "open", "close", "empty" for a tag without content, or "other", such as a comment.
         start: Its first character.
-        end: The one after its last.
-        name: Of a tag, in lower case in HTML.
+        end: The character after its last one.
+        name: The name of a tag, in lower case in HTML.
     """
 
     kind: str
@@ -27,18 +27,17 @@ class Token(NamedTuple):
     name: str = ""
 
 
-# An attribute with or without a value. Each character is looked at once: quantifiers are possessive, and a name
-# without a value is a match too.
+# An attribute with or without a value. Quantifiers are possessive, so that matching takes linear time.
 ATTRIBUTE = r"""[\s/]*+[^\s/>][^\s/=>]*+(?:\s*+=\s*+(?:"[^"]*+"|'[^']*+'|[^\s>"'][^\s>]*+)?)?+"""
 _ATTRIBUTE = re.compile(r"""[\s/]*+([^\s/>][^\s/=>]*+)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s>"'][^\s>]*+))?)?+""")
-# What stands outside of a text at its ends: white space, marks of direction, characters without a width.
+# Characters that are trimmed from texts: white space, marks of direction, characters without a width.
 _OUTER = "".join(filter(str.isspace, map(chr, range(0x3001)))) + "\u200b\u200e\u200f\u2060\ufeff"
 _SPACE = re.compile(r"[ \t\r\n\f]+")
 ENTITY = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]*|#\d+|#[xX][0-9a-fA-F]+);")
 
 
 def matching_tags(tokens: Sequence[Token]) -> list[int]:
-    """For each token the position of the one that closes it; its own if it opens nothing, or is never closed."""
+    """For each token, the index of the token that closes it, or its own index."""
     ends = list(range(len(tokens)))
     open_ones: dict[str, list[int]] = {}
     for index, token in enumerate(tokens):
@@ -54,7 +53,7 @@ def _attributes(text: str, token: Token) -> Iterator[re.Match]:
 
 
 def attributes(text: str, token: Token) -> dict[str, str]:
-    """The attributes of a tag, decoded; their names are in lower case."""
+    """The attributes of a tag, with decoded values and names in lower case."""
     found: dict[str, str] = {}
     if token.end - token.start < len(token.name) + 4:  # <p>, </p>, <br/>
         return found
@@ -65,7 +64,7 @@ def attributes(text: str, token: Token) -> dict[str, str]:
 
 
 def attribute_range(text: str, token: Token, name: str) -> tuple[int, int] | None:
-    """The characters of the value of an attribute, if it is in quotes."""
+    """The characters of an attribute's value, if it is quoted."""
     for found in _attributes(text, token):
         if found[1].lower() == name:
             quoted = 2 if found[2] is not None else 3
@@ -74,7 +73,7 @@ def attribute_range(text: str, token: Token, name: str) -> tuple[int, int] | Non
 
 
 def text_parts(text: str, start: int, end: int, collapse: bool = True) -> list[Part]:
-    """The text between two characters of HTML or XML; each entity, and white space if `collapse`, is a part."""
+    """The parts of a text in HTML or XML: each entity is a part, and with `collapse` each run of white space."""
     if text.startswith(CDATA, start):
         body = (start + 9, end - 3)
         return [
@@ -93,7 +92,7 @@ def cut(
     decode: Callable[[str], str],
     collapse: bool = True,
 ) -> list[Part]:
-    """The text between two characters of a document; what is escaped is a part of its own."""
+    """The parts of a text between two characters of a document: each escape is a part."""
     patterns = [pattern.pattern for pattern in (escapes, _SPACE if collapse else None) if pattern]
     matches = re.compile("|".join(patterns)).finditer(text, start, end) if patterns else iter(())
     others = (
@@ -105,7 +104,7 @@ def cut(
 
 
 def with_text(others: Iterable[Part], text: str, start: int, end: int) -> list[Part]:
-    """Parts between two characters of a document, with the text before, between and after them."""
+    """The parts `others` between two characters of a document, with the text before, between and after them."""
     parts: list[Part] = []
     position = start
     for part in others:
@@ -119,14 +118,14 @@ def with_text(others: Iterable[Part], text: str, start: int, end: int) -> list[P
 
 
 class Cutter:
-    """Takes parts apart from left to right, by the characters of their text; one that is no text is one character."""
+    """Splits parts from left to right at characters of their text. A part that is not text counts as one character."""
 
     def __init__(self, parts: Sequence[Part]):
         self.parts, self.number, self.position = parts, 0, 0  # the next part, and where its text begins
         self.taken = 0  # characters of the text
 
     def up_to(self, end: int) -> Iterator[Part]:
-        """The parts of the next characters; one that is spelled in another way than its text stays whole."""
+        """The parts up to a character. A part with another spelling than its text is not split."""
         while self.taken < end:
             part = self.parts[self.number]
             length = len(part.text) if part.kind == "text" else 1
@@ -143,13 +142,13 @@ class Cutter:
                 self.number += 1
 
     def span_up_to(self, end: int) -> tuple[int, int]:
-        """Where the next characters are in the document."""
+        """The characters of the document of the parts up to a character."""
         parts = list(self.up_to(end))
         return parts[0].start, parts[-1].end
 
 
 def trimmed(parts: Sequence[Part]) -> list[Part]:
-    """Parts without white space, and without marks that do not stand between words, at their ends."""
+    """Parts without white space and tags around all words."""
     rest = deque(parts)
     closing = _closing(parts)
     first_number = 0  # of the first one of the rest among all parts
@@ -186,7 +185,7 @@ def trimmed(parts: Sequence[Part]) -> list[Part]:
 
 
 def _closing(parts: Sequence[Part]) -> dict[int, int]:
-    """The position of the tag that closes each tag that is closed."""
+    """The index of the closing tag of each tag that is closed."""
     found: dict[int, int] = {}
     open_ones: dict[str, list[int]] = {}
     for index, part in enumerate(parts):
@@ -198,7 +197,7 @@ def _closing(parts: Sequence[Part]) -> dict[int, int]:
 
 
 def _shortened(part: Part, left: bool) -> Part:
-    """A text without what stands outside of it at one end. Text of another length than its source is one character."""
+    """A text that is trimmed at one end. A text with another spelling than its source is one character."""
     text = part.text.lstrip(_OUTER) if left else part.text.rstrip(_OUTER)
     cut_off = len(part.text) - len(text)
     start, end = (part.start + cut_off, part.end) if left else (part.start, part.end - cut_off)
@@ -206,5 +205,5 @@ def _shortened(part: Part, left: bool) -> Part:
 
 
 def escape_xml(text: str) -> str:
-    """Text as XML has it between tags."""
+    """Escape text between tags of XML."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,4 +1,4 @@
-"""TOML: the strings that say something; no keys or comments."""
+"""TOML: the strings that are texts, without keys and comments."""
 
 import json
 import re
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ....base.errors import GlossaError
 from ..places import Document
+from .format import Format, LanguagePair
 from .strings import string_places
 from .tokens import cut
 
@@ -19,14 +20,14 @@ _ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[ \t]*\r?\n\s*|.)", 
 _NAMED = {"b": "\b", "t": "\t", "n": "\n", "f": "\f", "r": "\r", "e": "\x1b"}
 
 
-def read(text: str, name: str, languages: object = None) -> Document:
-    """The strings of a file. Raises `GlossaError` with the line if it is not TOML."""
+def read(text: str, name: str, languages: LanguagePair) -> Document:
+    """The strings. Raises `GlossaError`, with the line, if the file is not TOML."""
     try:
         tomllib.loads(text.removeprefix("\ufeff").replace("\r\n", "\n"))
     except tomllib.TOMLDecodeError as error:
         raise GlossaError(f"{name}: not TOML: {error}. Repair it.") from error
     except RecursionError as error:
-        raise GlossaError(f"{name}: not TOML that can be read: it is nested too deeply.") from error
+        raise GlossaError(f"{name}: not TOML that can be read: it is nested too deeply. Flatten it.") from error
     document = Document(text, [])
     for start, end in _values(text):
         mark = 3 if text[start : start + 3] in ('"""', "'''") else 1
@@ -36,9 +37,12 @@ def read(text: str, name: str, languages: object = None) -> Document:
     return document
 
 
+FORMATS = (Format("toml", (".toml",), read),)
+
+
 def _values(text: str) -> Iterator[tuple[int, int]]:
-    """The characters of each string that is a value, with its quotes."""
-    around: list[str] = []  # the brackets of values that are open
+    """The characters of each string value, including quotes."""
+    around: list[str] = []  # open brackets of values
     is_value = is_header = False
     for found in _TOKEN.finditer(text, text.startswith("\ufeff")):
         token = found[0]

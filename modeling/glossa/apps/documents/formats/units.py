@@ -1,12 +1,13 @@
-"""Units of XML files for translators: a source, and next to it the translation, which is written if there is none."""
+"""Units of XML files for translators: each has a source and a translation, which is added if it is missing."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from ....base.errors import GlossaError
 from ....readers.segments import BREAK_TYPES, CODES
 from ....translate.texts.tags import Part
-from ..places import Document, Edit, Place, Written, has_words, line_numbers
+from ..places import Document, Edit, Place, Review, Written, has_words, line_numbers
 from .strings import string_places
 from .tokens import Token, attribute_range, attributes, escape_xml, matching_tags, text_parts
 from .xml_positions import xml_tokens
@@ -20,19 +21,24 @@ def local(token: Token) -> str:
 
 
 class Units:
-    """An XML file whose units are filled.
+    """The elements of an XML file by their index among its tokens. Raises `GlossaError` for another root element.
 
     Attributes:
-        text: Its text.
+        text: The text of the file.
         name: Its name, for messages.
         tokens: Its tags and texts.
-        ends: For each token the one that closes it.
-        document: What is found so far.
-        line_number: The line of a character.
+        ends: For each token, the index of the token that closes it.
+        document: The places and edits found so far.
+        line_number: Returns the line of a character.
     """
 
-    def __init__(self, text: str, name: str):
+    def __init__(self, text: str, name: str, root: str):
         self.text, self.name, self.tokens = text, name, xml_tokens(text, name)
+        if local(self.root) != root:
+            raise GlossaError(
+                f"{name}, line 1: the first element is {self.root.name}, not {root}. Give the format of the file with "
+                "--format."
+            )
         self.ends = matching_tags(self.tokens)
         self.document = Document(text, [])
         self.line_number = line_numbers(text)
@@ -60,11 +66,11 @@ class Units:
         return attributes(self.text, self.tokens[index])
 
     def content(self, index: int) -> str:
-        """What stands in an element."""
+        """The content of an element."""
         return self.text[slice(*self.inside(index))]
 
     def inside(self, index: int) -> tuple[int, int]:
-        """The characters of what stands in an element."""
+        """The characters of the content of an element."""
         own, end = self.tokens[index], self.ends[index]
         return (own.end, own.end) if end == index else (own.end, self.tokens[end].start)
 
@@ -73,7 +79,7 @@ class Units:
         return self.tokens[index].start, self.tokens[self.ends[index]].end
 
     def space_before(self, index: int) -> str:
-        """The white space between a tag and what stands before it."""
+        """The white space before a tag."""
         before = self.tokens[index - 1]
         text = self.text[before.start : before.end] if before.kind == "text" else ""
         return text[len(text.rstrip()) :]
@@ -81,10 +87,10 @@ class Units:
     def fill(
         self, source: int, span: tuple[int, int], opened: str, closed: str, other: str = "", doubt: Sequence[Edit] = ()
     ) -> bool:
-        """Have the source element copied to a span, and its copy translated; whether this can be.
+        """Copy the content of the source element to a span, between two tags, and translate the copy.
 
-        `other` is what opens it, and `doubt` what else changes, if people should look at the translation. A message of
-        ICU that cannot be read is left alone, with a note.
+        Returns False for an ICU message that cannot be parsed; the document then has a note. If people should look at
+        the translation, the tag `other` replaces `opened`, and the edits `doubt` are made.
         """
 
         def written(start: str) -> list[Written]:
@@ -96,25 +102,25 @@ class Units:
         return True
 
     def add_copied(self, source: int, doubt: list[Edit]) -> bool:
-        """Have the copies of a source element translated; whether this can be."""
+        """Translate the copies of a source element. Returns False for an ICU message that cannot be parsed."""
         parts = list(self.parts(source + 1, self.ends[source]))
         places = list(string_places(parts, self.text, escape_xml, named=False, accelerators="&"))
         if not places and has_words(parts):
             line = self.line_number(self.tokens[source].start)
-            self.document.notes.append(f"{self.name}, line {line}: a message that cannot be read is left alone.")
+            self.document.notes.append(f"{self.name}, line {line}: a broken ICU message is left alone.")
             return False
         for place in places:
-            place.copied, place.doubt = True, doubt
+            place.copied, place.review = True, Review(doubt)
         self.document.places += places
         return True
 
     def string(self, index: int, escape: Callable[[str], str] = escape_xml, **options: Any) -> list[Place]:
-        """The places of what stands in an element, which their translations replace; options of `string_places`."""
+        """The places in an element, whose translations replace its content; `options` are those of `string_places`."""
         parts = list(self.parts(index + 1, self.ends[index]))
         return list(string_places(parts, self.text, escape, **options))
 
     def parts(self, first: int, last: int) -> Iterator[Part]:
-        """The parts of the content of an element: codes stand alone, or for a pair of tags."""
+        """The parts between two tokens. A code is a part "alone", or one of a pair of tags."""
         index = first
         while index < last:
             token, end = self.tokens[index], index
@@ -153,7 +159,7 @@ class Units:
         return local(token) == "mrk" and (given.get("mtype") == "protected" or given.get("translate") == "no")
 
     def with_attributes(self, index: int, wanted: dict[str, str]) -> str:
-        """A tag with other values of attributes."""
+        """A tag with new values of attributes."""
         token = self.tokens[index]
         edits = []
         added = ""
@@ -170,6 +176,6 @@ class Units:
         return f"{tag[: len(tag) - len(closing[0])]}{added}{closing[0].strip()}" if added and closing else tag
 
     def set_attributes(self, index: int, wanted: dict[str, str]) -> None:
-        """Have a tag written with other values of attributes."""
+        """Give a tag new values of attributes."""
         token = self.tokens[index]
         self.document.edits.append(Edit(token.start, token.end, [self.with_attributes(index, wanted)]))

@@ -1,28 +1,24 @@
-"""The XML of Word documents, and the comments on paragraphs that people should look at."""
+"""Members of Word documents, and comments on paragraphs that people should look at."""
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from ....base.errors import GlossaError
-from ..places import Document, Edit
+from ..places import Document, Edit, Review
+from .format import LanguagePair
 from .language import set_language
 from .runs import WORD, run_places
 
-if TYPE_CHECKING:
-    from .opening import Languages
 
+def read_word(text: str, name: str, languages: LanguagePair, commented: bool = False) -> Document:
+    """The paragraphs of a member. Its language becomes the target language.
 
-def read_word(text: str, name: str, languages: "Languages", commented: bool = False) -> Document:
-    """The paragraphs of a part of a document, whose language becomes the target.
-
-    If it may have comments, paragraphs that people should look at get one.
+    With `commented`, paragraphs that people should look at get a comment.
     """
     places, tokens = run_places(text, name, WORD, languages)
     for place in places if commented else ():
         begin, end = around(place.start)
-        place.doubtful_before = [begin]
-        place.doubt = [Edit(place.end, place.end, [end])]
+        place.review = Review([Edit(place.end, place.end, [end])], [begin])
     document = Document(text, places)
     for token in tokens:
         if token.name == "w:lang":
@@ -30,7 +26,7 @@ def read_word(text: str, name: str, languages: "Languages", commented: bool = Fa
     return document
 
 
-FIRST = 1_000_000_000  # number of a comment at the first character; Word counts its own from 0
+FIRST = 1_000_000_000  # number of a comment at the first character; Word numbers comments from 0
 MEMBER, RELATIONS, TYPES = "word/comments.xml", "word/_rels/document.xml.rels", "[Content_Types].xml"
 TEXT = "Glossa: this translation may need a correction."
 _SPACE = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
@@ -40,21 +36,21 @@ _KIND = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/com
 
 
 def around(position: int) -> tuple[str, str]:
-    """The tags that begin and end a comment on the text at a character of a document."""
+    """The tags around a text with a comment; the comment's number is made from the text's first character."""
     number = f'w:id="{FIRST + position}"'
     reference = f"<w:r><w:commentReference {number}/></w:r>"
     return f"<w:commentRangeStart {number}/>", f"<w:commentRangeEnd {number}/>{reference}"
 
 
 def with_comments(members: dict[str, str], read: Callable[[str], str]) -> dict[str, str]:
-    """Changed members of a Word document, with the comments that its text refers to.
+    """Changed members of a Word document, with the comments to which its text refers.
 
     Args:
-        members: The changed members by name, with the text of the document.
-        read: Reads another member; "" if there is none.
+        members: The changed members by name.
+        read: Reads another member, or returns "".
 
     Raises:
-        GlossaError: if the document keeps its comments in another member than Word does.
+        GlossaError: If the document has its comments in another member than Word.
     """
     found = re.findall(r'<w:commentReference w:id="(1\d{9})"/>', members.get("word/document.xml", ""))
     old = members.get(MEMBER, "") or read(MEMBER)
@@ -69,7 +65,10 @@ def with_comments(members: dict[str, str], read: Callable[[str], str]) -> dict[s
     if not old:
         relations = read(RELATIONS)
         if _KIND in relations:
-            raise GlossaError("The document has comments in an unusual member. Leave --min_confidence out.")
+            raise GlossaError(
+                "The document has comments in an unusual member, where none can be added. Leave --min_confidence "
+                "out, or save the document in Word."
+            )
         relation = f'<Relationship Id="glossaComments" Type="{_KIND}" Target="comments.xml"/>'
         changed[RELATIONS] = _before("</Relationships>", relation, relations)
         kind = f'<Override PartName="/{MEMBER}" ContentType="{_TYPE}"/>'
@@ -78,9 +77,9 @@ def with_comments(members: dict[str, str], read: Callable[[str], str]) -> dict[s
 
 
 def _before(tag: str, added: str, text: str) -> str:
-    """A text with something before its last tag."""
+    """A text with `added` before its last tag `tag`."""
     before, found, after = text.rpartition(tag)
-    if not found:  # an element without content
+    if not found:  # an empty element
         name = tag[2:-1]
         return re.sub(rf"(<{name}\b[^>]*?)\s*/>", lambda opened: f"{opened[1]}>{added}{tag}", text, count=1)
     return f"{before}{added}{found}{after}"

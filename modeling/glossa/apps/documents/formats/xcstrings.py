@@ -1,33 +1,36 @@
-"""String catalogs of Xcode: keys without a text in the target language get one, others stay."""
+"""String catalogs of Xcode: keys without a text in the target language get one."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from ....base.errors import GlossaError
 from ..places import Document, Edit, Written
+from .format import Format, LanguagePair
 from .json import Node, escape_for, read_nodes, value_places
-from .language import missing_forms, plural_categories
+from .language import note_added_forms, plural_categories
 from .printf import Printf
 from .stringsdict import VARIABLE
 
-if TYPE_CHECKING:
-    from .opening import Languages
 
-
-def read(text: str, name: str, languages: "Languages") -> Document:
-    """The strings of a catalog. Raises `GlossaError` if it is none, or the target language is not known."""
+def read(text: str, name: str, languages: LanguagePair) -> Document:
+    """The strings. Raises `GlossaError` if the file is not a catalog, or the target language is unknown."""
     root = read_nodes(text, name)
     strings, source = root.items.get("strings"), root.items.get("sourceLanguage")
     if strings is None or strings.kind != "object" or source is None:
         raise GlossaError(f"{name}: not a string catalog: it has no strings and sourceLanguage. Give --format json.")
     if languages.target is None:
-        raise GlossaError(f"{name}: the translations need the code of their language. Give --target_language.")
+        raise GlossaError(
+            f"{name}: translations in a catalog have the code of their language, which is unknown. Give "
+            "--target_language, such as fr."
+        )
     catalog = _Catalog(text, text[source.start + 1 : source.end - 1], languages.target.replace("_", "-"))
     for key, node in strings.items.items():
         if node.kind == "object":
             catalog.fill(node, strings.keys[str(key)])
-    missing_forms(catalog.document, name, catalog.made)
+    note_added_forms(catalog.document, name, catalog.added)
     return catalog.document
+
+
+FORMATS = (Format("xcstrings", (".xcstrings",), read),)
 
 
 class _Catalog:
@@ -35,10 +38,10 @@ class _Catalog:
         self.text, self.source, self.target = text, source, target
         self.escape = escape_for(text)
         self.document = Document(text, [])
-        self.made = 0
+        self.added = 0
 
     def fill(self, node: Node, key: tuple[int, int]) -> None:
-        """Have the translation of a string written, unless there is one, or it is not to be translated."""
+        """Add the translation of a string, unless it has one or must not be translated."""
         should = node.items.get("shouldTranslate")
         if should is not None and self.text[should.start : should.end] == "false":
             return
@@ -47,7 +50,7 @@ class _Catalog:
         if self.target in known:
             return
         own = known.get(self.source)
-        value = Node("string", *key)  # a string without a text of its own is its key
+        value = Node("string", *key)  # without a source text, the key is translated
         self._translate([value] if own is None else list(self._values(own)))
         copied: list[Written] = [(own.start, own.end)] if own else self._unit(key)
         written: list[Written] = [f'"{self.target}" : ', *copied]
@@ -81,10 +84,10 @@ class _Catalog:
                 self.document.places.append(place)
 
     def _add_forms(self, node: Node) -> None:
-        """Have the copy of plural forms get those that the language needs and the source lacks."""
+        """Add the plural forms that the language needs and the source lacks to the copy."""
         other = node.items.get("other")
         missing = [each for each in plural_categories(self.target) if other and each not in node.items]
-        self.made += len(missing)
+        self.added += len(missing)
         for category in missing:
             written: list[Written] = [f', "{category}" : ', (other.start, other.end)]
             self.document.edits.append(Edit(other.end, other.end, written, copied=True))

@@ -1,33 +1,29 @@
-"""XLIFF 1.2 and 2.0: units without a finished translation get one, others stay."""
+"""XLIFF 1.2 and 2.0: units without a finished translation get one."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
 
-from ....base.errors import GlossaError
 from ....translate.engines.engine import UsedMatch
-from ..places import Edit
+from ..places import Document, Edit, Recalled
+from .encoding import XML
+from .format import Format, LanguagePair
 from .language import check_target, note_source
 from .tokens import escape_xml
 from .units import Units, local
-
-if TYPE_CHECKING:
-    from ..places import Document
-    from .opening import Languages
 
 _UNFINISHED = ("new", "needs-translation", "initial")
 MATCHES = "urn:oasis:names:tc:xliff:matches:2.0"
 
 
 @dataclass
-class Known:
-    """What a memory had for the places of a unit so far.
+class UnitMatches:
+    """The matches of a memory for the places of a unit so far.
 
     Attributes:
-        matches: The matches, each once.
-        copied: Whether all of their translations are copies.
-        doubtful: Whether people should look at one.
+        matches: The matches, without duplicates.
+        copied: Whether all translations are copies.
+        doubtful: Whether people should look at a translation.
     """
 
     matches: list[UsedMatch] = field(default_factory=list)
@@ -38,35 +34,36 @@ class Known:
     def shown(self) -> list[UsedMatch]:
         return [match for match in self.matches if match.source]
 
-    def add(self, matches: Sequence[UsedMatch], copied: bool, doubtful: bool) -> None:
-        self.matches += [match for match in dict.fromkeys(matches) if match not in self.matches]
-        self.copied, self.doubtful = self.copied and copied, self.doubtful or doubtful
+    def add(self, new: Recalled) -> None:
+        self.matches += [match for match in dict.fromkeys(new.matches) if match not in self.matches]
+        self.copied, self.doubtful = self.copied and new.copied, self.doubtful or new.doubtful
 
 
-def read(text: str, name: str, languages: "Languages") -> "Document":
-    """The units of a file that have no translation. Raises `GlossaError` if it is no such file."""
+def read(text: str, name: str, languages: LanguagePair) -> Document:
+    """The units without a finished translation. Raises `GlossaError` if the file is not XLIFF."""
     return _Reader(text, name, languages).read()
 
 
-class _Reader(Units):
-    def __init__(self, text: str, name: str, languages: "Languages"):
-        super().__init__(text, name)
-        if local(self.root) != "xliff":
-            raise GlossaError(f"{name}, line 1: the first element is {self.root.name}, not xliff. Give --format.")
-        self.languages = languages
-        self.matched: dict[int, dict[int, str]] = {}  # of each unit of XLIFF 2, by segment
+FORMATS = (Format("xliff", (".xliff", ".xlf"), read, XML),)
 
-    def read(self) -> "Document":
+
+class _Reader(Units):
+    def __init__(self, text: str, name: str, languages: LanguagePair):
+        super().__init__(text, name, "xliff")
+        self.languages = languages
+        self.matched: dict[int, dict[int, str]] = {}  # the matches of a unit of XLIFF 2, by segment
+
+    def read(self) -> Document:
         root = self.tokens.index(self.root)
         second = self.given(root).get("version", "1.2").startswith("2")
         self._languages(root, second)
         unit_name = "segment" if second else "trans-unit"
-        around = 0  # the unit of XLIFF 2 with the segments
-        closed: list[bool] = []  # for each element that is open: whether it must not be translated
+        around = 0  # the unit of XLIFF 2 around the segments
+        closed: list[bool] = []  # whether each open element must not be translated
         for index, token in enumerate(self.tokens):
             if token.kind == "open":
-                said = self.given(index).get("translate")
-                closed.append((closed[-1] if closed else False) if said is None else said == "no")
+                wanted = self.given(index).get("translate")
+                closed.append((closed[-1] if closed else False) if wanted is None else wanted == "no")
                 around = index if local(token) == "unit" else around
                 if local(token) == unit_name and not closed[-1]:
                     self._unit(index, around, second)
@@ -75,7 +72,7 @@ class _Reader(Units):
         return self.document
 
     def _languages(self, root: int, second: bool) -> None:
-        """Check what the file says of its languages, and add what XLIFF 2 requires of a file with translations."""
+        """Check the languages of the file, and add the target language, which XLIFF 2 requires."""
         files = [root] if second else self.children(root, "file")
         names = ("srclang", "trglang") if second else ("source-language", "target-language")
         for index in files:
@@ -114,48 +111,57 @@ class _Reader(Units):
         if second:
             self.set_attributes(index, {"state": "translated"})
         if second:
-            matched: Callable[..., list[Edit]] = partial(self._in_unit, Known(), index, around, prefix)
+            matched: Callable[..., list[Edit]] = partial(self._in_unit, UnitMatches(), index, around, prefix)
         else:
-            matched = partial(self._in_target, Known(), source, span, prefix, opened, other)
+            matched = partial(self._in_target, UnitMatches(), source, span, prefix, (opened, other))
         for place in self.document.places[first:]:
-            place.matched = matched
+            place.review = replace(place.review, matched=matched)
 
     def _in_target(
-        self, known: Known, source: int, span: tuple[int, int], prefix: str, opened: str, other: str, *new: Any
+        self,
+        found: UnitMatches,
+        source: int,
+        span: tuple[int, int],
+        prefix: str,
+        tags: tuple[str, str],
+        new: Recalled,
     ) -> list[Edit]:
-        """XLIFF 1.2: the target, of which a copy is an exact match, and the matches after it."""
-        known.add(*new)
-        if not known.matches:
+        """The edits of XLIFF 1.2: the target, with the state exact-match for a copy, and the matches after it.
+
+        `tags` open the target: usually, and if people should look at the translation.
+        """
+        found.add(new)
+        if not found.matches:
             return []
-        if known.copied:
+        opened, doubtful = tags
+        if found.copied:
             opened = opened.replace("mt-suggestion", "exact-match")
         space, name = self.space_before(source), f"{prefix}alt-trans"
         after = [
-            f'{space}<{name} match-quality="{match.score}%">{_sides(prefix, match)}</{name}>' for match in known.shown
+            f'{space}<{name} match-quality="{match.score}%">{_sides(prefix, match)}</{name}>' for match in found.shown
         ]
-        start = other if known.doubtful else opened
+        start = doubtful if found.doubtful else opened
         return [Edit(*span, [start, self.inside(source), f"</{prefix}target>", *after])]
 
-    def _in_unit(self, known: Known, segment: int, unit: int, prefix: str, *new: Any) -> list[Edit]:
-        """XLIFF 2: the matches of all segments so far, at the beginning of their unit."""
-        known.add(*new)
-        if not known.shown or self.child(unit, "matches") is not None:
+    def _in_unit(self, found: UnitMatches, segment: int, unit: int, prefix: str, new: Recalled) -> list[Edit]:
+        """The edits of XLIFF 2: the matches of all segments so far, at the beginning of their unit."""
+        found.add(new)
+        if not found.shown or self.child(unit, "matches") is not None:
             return []  # the matches of another program stay as they are
         identifier = self.given(segment).get("id")
         edits = []
         if identifier is None:
             identifier = f"glossa-{segment}"
-            given = {"id": identifier, "state": "initial" if known.doubtful else "translated"}
+            given = {"id": identifier, "state": "initial" if found.doubtful else "translated"}
             token = self.tokens[segment]
             edits.append(Edit(token.start, token.end, [self.with_attributes(segment, given)]))
         of_unit = self.matched.setdefault(unit, {})
         of_unit[segment] = "".join(
             f'<mtc:match ref="#{identifier}" matchQuality="{match.score}">{_sides(prefix, match)}</mtc:match>'
-            for match in known.shown
+            for match in found.shown
         )
         opened, space = self.tokens[unit], self.space_before(segment)
-        found = "".join(of_unit.values())
-        written = f'{space}<mtc:matches xmlns:mtc="{MATCHES}">{found}</mtc:matches>'
+        written = f'{space}<mtc:matches xmlns:mtc="{MATCHES}">{"".join(of_unit.values())}</mtc:matches>'
         return [*edits, Edit(opened.start, opened.end, [self.text[opened.start : opened.end], written])]
 
     def _after(self, index: int, source: int) -> int:

@@ -1,4 +1,4 @@
-"""XML documents as tags and texts, each with its characters, as `expat` finds them."""
+"""The tags and texts of XML documents with their positions, found by `expat`."""
 
 from xml.parsers import expat
 
@@ -6,17 +6,17 @@ from ....base.errors import GlossaError
 from ..places import character_offsets
 from .tokens import Token
 
-DEEPEST = 300  # elements inside each other, into which readers go down
+DEEPEST = 300  # levels of elements
 
 
 def xml_tokens(text: str, name: str) -> list[Token]:
     """The tokens of an XML document.
 
-    What stands before its first element is one token of the kind "other", and so is what follows its last one. A
-    document type with an external name is allowed, but never fetched.
+    The text before the first element and after the last one is a token "other" each. An external document type is
+    allowed, but never fetched.
 
     Raises:
-        GlossaError: with the line, if the document is not well-formed, defines entities, which can be huge, or nests
+        GlossaError: With the line, if the document is not well-formed, defines entities, which can be huge, or nests
             more than `DEEPEST` elements.
     """
     body = text.removeprefix("\ufeff")
@@ -31,11 +31,11 @@ def xml_tokens(text: str, name: str) -> list[Token]:
 
 
 class _Events:
-    """The pieces of a document as `expat` reports them: kind, first byte, and name of a tag."""
+    """The tokens of a document as `expat` reports them: kind, first byte, and name of a tag."""
 
     def __init__(self, name: str):
         self.name, self.depth = name, 0
-        self.cdata = ""  # "inside" a section, or "after" one, where other text is a token of its own
+        self.cdata = ""  # "inside" a CDATA section, or "after" it, where text is a new token
         self.found: list[tuple[str, int, str]] = []
         self.parser = parser = expat.ParserCreate("utf-8")
         parser.EntityDeclHandler = self._refuse_entity
@@ -58,7 +58,7 @@ class _Events:
         return GlossaError(f"{self.name}, line {line}: {reason}")
 
     def _refuse_entity(self, entity, *_):
-        advice = "Definitions of entities are refused. Write the text itself in their place."
+        advice = "Entities are refused. Write the text itself in their place."
         raise self._refused(self.parser.CurrentLineNumber, f"the document defines the entity {entity}. {advice}")
 
     def _add(self, kind: str, tag: str = "") -> None:
@@ -67,9 +67,7 @@ class _Events:
     def _open(self, tag, _):
         self.depth += 1
         if self.depth > DEEPEST:
-            advice = (
-                f"elements are inside each other {DEEPEST} times, and no deeper ones are read. Repair the document."
-            )
+            advice = f"elements are nested more than {DEEPEST} levels deep. Repair the document."
             raise self._refused(self.parser.CurrentLineNumber, advice)
         self._add("open", tag)
 

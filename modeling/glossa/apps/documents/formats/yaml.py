@@ -1,23 +1,23 @@
-"""YAML: the values that say something; no keys."""
+"""YAML: the values that are texts, without keys."""
 
 import json
 import re
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import yaml
 
 from ....base.errors import GlossaError
 from ....translate.texts.tags import Part, Piece
-from ..places import Document, Edit, Place, Written, spelled
+from ..places import Document, Edit, Place, Written, as_string, spelled
+from .format import Format, LanguagePair
 from .keys import Keys, joined
-from .language import missing_forms, missing_keys
-from .plain import fill
-from .strings import copied, is_text, marked_parts, string_places
+from .language import missing_keys, note_added_forms
+from .plain import filling
+from .strings import is_text, marked_parts, string_places
 from .tokens import cut, trimmed
-
-if TYPE_CHECKING:
-    from .opening import Languages
 
 _DOUBLE_ESCAPE = re.compile(
     r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|\r?\n[ \t]*|.)"
@@ -30,13 +30,13 @@ LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml's, ten times a
 _STRING = "tag:yaml.org,2002:str"
 
 
-def read(text: str, name: str, languages: "Languages", keys: Keys | None = None) -> Document:
-    """The values of a file that are strings, of these what `keys` choose.
+def read(text: str, name: str, languages: LanguagePair, keys: Keys | None = None) -> Document:
+    """The strings that `keys` choose. Plural forms that the language needs are added.
 
-    Plural forms that the language needs are added. Raises `GlossaError` with the line if it is not YAML.
+    Raises `GlossaError`, with the line, if the file is not YAML.
     """
     shift = text.startswith("\ufeff")
-    document, made = Document(text, []), 0
+    document, added = Document(text, []), 0
     try:
         for root in yaml.compose_all(text[shift:], LOADER):
             chosen: set[int] = set()
@@ -47,22 +47,25 @@ def read(text: str, name: str, languages: "Languages", keys: Keys | None = None)
                 document.places += _places(text, start, end, node.style, flow)
                 chosen.add(id(node))
             if languages.target:
-                made += _add_forms(root, document, shift, languages.target, chosen)
+                added += _add_forms(root, document, shift, languages.target, chosen)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
         reason = " ".join(str(getattr(error, "problem", None) or error).split())
         raise GlossaError(f"{name}{line}: not YAML: {reason}. Repair it.") from error
     except RecursionError as error:
-        raise GlossaError(f"{name}: not YAML that can be read: it is nested too deeply.") from error
+        raise GlossaError(f"{name}: not YAML that can be read: it is nested too deeply. Flatten it.") from error
     document.places.sort(key=lambda place: place.start)
-    missing_forms(document, name, made)
+    note_added_forms(document, name, added)
     return document
 
 
+FORMATS = (Format("yaml", (".yaml", ".yml"), read, takes_keys=True),)
+
+
 def _add_forms(root: Any, document: Document, shift: int, target: str, chosen: set[int]) -> int:
-    """Have mappings get the plural forms that they lack, as copies of the general one; returns how many."""
-    text, made, seen = document.text, 0, set()
+    """Add the plural forms that mappings lack, as copies of the general form. Returns the number of added forms."""
+    text, added, seen = document.text, 0, set()
     line_end = "\r\n" if "\r\n" in text else "\n"
     stack = [root]
     while stack:
@@ -83,14 +86,14 @@ def _add_forms(root: Any, document: Document, shift: int, target: str, chosen: s
             start = _PROPERTIES.match(text, start, end).end()
             before = ", " if node.flow_style else line_end + " " * key.start_mark.column
             document.edits += [Edit(end, end, [f"{before}{each}: ", (start, end)]) for each in missing]
-            made += len(missing)
-    return made
+            added += len(missing)
+    return added
 
 
 def _values(node: Any, seen: set[int], flow: bool, path: str = "") -> Iterator[tuple[Any, bool, str]]:
-    """The strings in a node that are no keys, with whether brackets are around, and their keys.
+    """The strings in a node except keys, with whether they are in brackets, and their dotted keys.
 
-    What an alias repeats comes once.
+    A node that is repeated by an alias comes once.
     """
     if node is None or id(node) in seen:
         return
@@ -117,8 +120,8 @@ def _places(text: str, start: int, end: int, style: str | None, flow: bool) -> I
     elif not style:
         parts = cut(text, start, end, _FOLD, _folded, collapse=False)
         for place in string_places(parts, text, str):
-            place.lay = _plain_layer(place, text, (start, end), flow)
-            yield place
+            layout = partial(_write_plain, text, (start, end), flow)
+            yield replace(place, writing=replace(place.writing, layout=layout))
     else:
         yield from _block_places(text, start, end, style)
 
@@ -139,22 +142,17 @@ def _escape_double(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)[1:-1]
 
 
-def _plain_layer(place: Place, text: str, span: tuple[int, int], flow: bool) -> Callable[[list[Piece]], list[Written]]:
-    """A value without quotes gets some if its translation would be something else without."""
-
-    def lay(pieces: list[Piece]) -> list[Written]:
-        written = place.plainly(pieces)
-        whole = (place.start, place.end) == span
-        new = copied(written, text)
-        if not whole or _is_plain(new, flow):
-            return written
-        return ["'" + new.replace("'", "''") + "'"]
-
-    return lay
+def _write_plain(text: str, span: tuple[int, int], flow: bool, place: Place, pieces: list[Piece]) -> list[Written]:
+    """Write a value without quotes; it gets quotes if YAML would read its translation as another value."""
+    written = place.escaped(pieces)
+    new = as_string(written, text)
+    if (place.start, place.end) != span or _is_plain(new, flow):
+        return written
+    return ["'" + new.replace("'", "''") + "'"]
 
 
 def _is_plain(text: str, flow: bool) -> bool:
-    """Whether YAML reads text without quotes as itself, in brackets if `flow`."""
+    """Whether YAML reads text without quotes as this text; with `flow`, in brackets."""
     try:
         return yaml.load(f"[{text}]" if flow else f"- {text}", LOADER) == [text]
     except yaml.YAMLError:
@@ -186,10 +184,4 @@ def _block_places(text: str, start: int, end: int, style: str) -> Iterator[Place
                 parts.append(Part("text", group[number - 1][1], first, " "))
             parts += cut(text, first, last, None, str, collapse=False)
         if is_text("".join(part.text for part in parts)) and (kept := trimmed(marked_parts(parts))):
-            place = Place(kept, spelled(kept, text, str))
-            place.lay = _filler(place, text)
-            yield place
-
-
-def _filler(place: Place, text: str) -> Callable[[list[Piece]], list[Written]]:
-    return lambda pieces: fill(place, pieces, text)
+            yield Place(kept, filling(text, spelled(kept, text, str)))

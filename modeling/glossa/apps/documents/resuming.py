@@ -1,4 +1,4 @@
-"""The translations of a job that was interrupted."""
+"""Translations that a job saves, so that it can continue after an interruption."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -11,18 +11,18 @@ from ...model.spans_glossa import Span
 from ...translate.engines.engine import Translation, UsedMatch
 from ...translate.texts.text import Sentence
 
-CHUNK = 2048  # sentences that are translated before they are kept
+CHUNK = 2048  # sentences that are translated before they are saved
 
-Key = tuple[str, str, bool]  # a sentence, what the model reads of it, and whether it is a label
+Key = tuple[str, str, bool]  # a sentence, the model's input for it, and whether it is a label
 Translate = Callable[[Sequence[Sentence]], object]  # [`Translator.translate_segments`], perhaps in a queue
 
 
-class Kept:
-    """Writes down the translations of sentences, and does not translate them again after an interruption.
+class SavedTranslations:
+    """Translates sentences and saves their translations. Sentences with a saved translation are not translated again.
 
     Args:
         translate: Translates sentences.
-        path: Where the translations are written, one line of JSON each.
+        path: The file of translations, with a JSON object per line.
     """
 
     def __init__(self, translate: Translate, path: Path):
@@ -36,14 +36,14 @@ class Kept:
         with open(self.path, "rb") as file:
             for line in file:
                 if not line.endswith(b"\n"):
-                    break  # the process was killed while it wrote this one
+                    break  # the process was killed while it wrote this line
                 row: dict[str, Any] = json.loads(line)
                 yield (row.pop("source"), row.pop("asked"), row.pop("label", False)), row
         with open(self.path, "r+b") as file:
             file.truncate(sum(len(line) for line in file if line.endswith(b"\n")))
 
     def translate(self, sentences: Sequence[Sentence]) -> None:
-        """Translate sentences, equal ones once."""
+        """Translate sentences, equal sentences once."""
         new: dict[Key, Sentence] = {}
         waiting = [(_key(sentence), sentence) for sentence in sentences if not sentence.translations]
         for key, sentence in waiting:
@@ -72,4 +72,4 @@ class Kept:
 
 
 def _key(sentence: Sentence) -> Key:
-    return sentence.source, sentence.asked + sentence.match_read, sentence.label is not None
+    return sentence.source, sentence.asked + sentence.match.text, sentence.reading.label is not None

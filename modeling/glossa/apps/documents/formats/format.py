@@ -1,0 +1,61 @@
+"""The declaration of a format."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from .encoding import UTF_8, Encoding
+
+if TYPE_CHECKING:  # `glossa translate` reads names of formats before it knows whether there is a document
+    from ..places import Document
+
+
+@dataclass(frozen=True)
+class LanguagePair:
+    """Codes of the languages that a document is translated from and into, if known."""
+
+    source: str | None = None
+    target: str | None = None
+
+
+UNKNOWN = LanguagePair()
+
+
+class Opened(NamedTuple):
+    """A file that is open for translation.
+
+    Attributes:
+        documents: Its texts; a packed file has several.
+        pack: Returns the bytes of the file with other texts, one for each document.
+    """
+
+    documents: "list[Document]"
+    pack: Callable[[list[str]], bytes]
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format of documents. It has either `read` or `open`.
+
+    Attributes:
+        name: Its name in `--format`.
+        endings: The endings of its file names, in lower case. One without a leading dot is a whole name, or follows
+            `_` in it.
+        read: Finds the texts of a document. Its arguments are the text of the file, its name for messages, and the
+            languages.
+        encoding: The encoding of files that `read` reads.
+        takes_keys: Whether `read` has a fourth argument: the keys of values to translate, or None for all.
+        open: Opens a file that is not a single text. Its arguments are the bytes, the path and the languages.
+        packed: Whether files are archives.
+        recognizes: Whether a file that begins with these bytes has the format, if other files have its endings too.
+    """
+
+    name: str
+    endings: tuple[str, ...]
+    read: "Callable[..., Document] | None" = None
+    encoding: Encoding = UTF_8
+    takes_keys: bool = False
+    open: Callable[[bytes, Path, LanguagePair], Opened] | None = None
+    packed: bool = False
+    recognizes: Callable[[bytes], bool] | None = None
