@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: quickstart test fast long lint docs notebook compat common clean
+.PHONY: quickstart test fast coverage long lint docs notebook compat common clean
 
 quickstart: $(VENV)/.package
 	rm -rf runs/quickstart
@@ -17,6 +17,11 @@ test: $(VENV)/.installed lint
 
 fast: $(VENV)/.installed
 	$(RUN)/pytest -n 2 --dist worksteal
+
+# The share of the statements of each room that the tests of `make fast` run.
+coverage: $(VENV)/.installed
+	$(RUN)/pytest -n 2 --dist worksteal --cov=glossa --cov-report=json:build/coverage.json --cov-report=
+	$(RUN)/python tests/coverage_by_room.py build/coverage.json
 
 lint: $(VENV)/.installed
 	$(RUN)/ruff check .
