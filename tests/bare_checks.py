@@ -64,7 +64,7 @@ def the_loss_is_plain_unless_smoothing_is_asked_for(run):
     close(outputs.loss, nn.functional.cross_entropy(*rows))
     if model.config.label_smoothing_type == "uniform":
         smoothed = nn.functional.cross_entropy(*rows, label_smoothing=0.1)
-        close(model(**batch, label_smoothing=0.1).loss, smoothed)
+        close(model(**batch, smoothing=0.1).loss, smoothed)
 
 
 @check

@@ -32,7 +32,7 @@ def gradients(model, device, source=SOURCE, mask=MASK, labels=LABELS):
     model = model.to(device).train()
     batch = {"input_ids": source, "attention_mask": mask, "labels": labels}
     batch = {name: value.to(device) for name, value in batch.items()}
-    loss = model(**batch, label_smoothing=0.1, return_logits=False).loss
+    loss = model(**batch, smoothing=0.1, return_logits=False).loss
     model.zero_grad()
     loss.backward()
     return loss.detach().cpu(), {name: weight.grad.cpu() for name, weight in model.named_parameters()}

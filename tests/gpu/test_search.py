@@ -19,7 +19,7 @@ SOURCE = torch.tensor([[9, 8, 7, 1, 0, 0], [11, 12, 13, 14, 15, 1], [20, 21, 1, 
 def test_the_tensors_of_a_search_are_where_its_prompts_are(kind, beams):
     """Every tensor that names no device would be made on `meta` here, which cannot be mixed with others."""
     config = GenerationConfig(num_beams=beams, max_length=3, length_penalty=1.0, num_return_sequences=1)
-    config._eos_token_tensor, config._pad_token_tensor = torch.tensor([EOS]), torch.tensor(7)
+    config.eos_token_id, config.pad_token_id = EOS, 7
     criteria = StoppingCriteriaList([MaxLengthCriteria(3), EosTokenCriteria(torch.tensor([EOS]))])
     prompts = torch.full((2 * beams, 1), START)
     logits = torch.zeros(2 * beams, 8)

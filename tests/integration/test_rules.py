@@ -58,7 +58,7 @@ PRIVATE = {
     "transformers.generation.utils": {
         "_beam_search": SEARCH, "_sample": SEARCH,
         "_expand_inputs_for_generation": "expand_size is_encoder_decoder input_ids model_kwargs",
-        "_reorder_cache": None, "_eos_token_tensor": None, "_pad_token_tensor": None, "_is_user_defined": None,
+        "_reorder_cache": None, "_is_user_defined": None,
     },
     "transformers.modeling_utils": {
         "_init_weights": "module", "_auto_class": "", "_no_split_modules": "", "_skip_keys_device_placement": "",

@@ -25,7 +25,7 @@ PAD, EOS, START = 0, 1, 2
 )
 def test_when_a_search_can_improve_by_hand(early_stopping, length_penalty, worst, improves):
     config = GenerationConfig(num_beams=2, max_length=10, early_stopping=early_stopping, length_penalty=length_penalty)
-    config._eos_token_tensor, config._pad_token_tensor = torch.tensor([EOS]), torch.tensor(PAD)
+    config.eos_token_id, config.pad_token_id = EOS, PAD
     search = _BeamSearch(torch.tensor([[START], [START]]), config)
     search.running_sequences = torch.tensor([[[START, 5, 6, 7], [START, 5, 6, 8]]])
     search.running_scores = torch.tensor([[-3.0, -4.0]])

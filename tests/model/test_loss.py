@@ -209,8 +209,8 @@ def test_the_model_smooths_labels_if_it_is_asked_for_it(tiny_model, smoothing, k
     plain = nn.functional.cross_entropy(outputs.logits.flatten(0, 1), LABELS.flatten())
     same(outputs.loss, plain)
     same(model.train()(SOURCE, labels=LABELS).loss, plain)
-    trained = model(SOURCE, labels=LABELS, label_smoothing=smoothing).loss
-    same(trained, model(SOURCE, labels=LABELS, label_smoothing=smoothing, return_logits=False).loss)
+    trained = model(SOURCE, labels=LABELS, smoothing=smoothing).loss
+    same(trained, model(SOURCE, labels=LABELS, smoothing=smoothing, return_logits=False).loss)
     if smoothing == 0:
         same(trained, plain)
     else:
@@ -252,7 +252,7 @@ def test_ignored_labels_get_no_gradient_and_no_weight(tiny_model):
 @pytest.mark.parametrize("as_tensor", [True, False])
 def test_unequal_micro_batches_add_up_to_the_whole_batch(tiny_model, smoothing, kind, as_tensor):
     """5, 3 and 1 labels: a mean of means would weigh the last label nine times too much."""
-    model, options = tiny_model(label_smoothing_type=kind).train(), {"label_smoothing": smoothing}
+    model, options = tiny_model(label_smoothing_type=kind).train(), {"smoothing": smoothing}
     model(SOURCE, labels=LABELS, **options).loss.backward()
     whole = {name: parameter.grad.clone() for name, parameter in model.named_parameters()}
     model.zero_grad()

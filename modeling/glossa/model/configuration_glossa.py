@@ -11,18 +11,10 @@ from transformers.configuration_utils import PreTrainedConfig
 # a feed-forward with ReLU (section 3.3), sinusoidal positions (section 3.5). The paper does not give the biases of
 # attention or the epsilon of the norm: both are as in `torch.nn.Transformer` and MarianMT.
 PUBLISHED_2017 = {
-    "position_embedding_type": "sinusoidal",
-    "norm_position": "post",
-    "norm_type": "layer",
-    "norm_eps": 1e-5,
-    "final_norm": False,
-    "num_key_value_heads": None,
-    "gated_feed_forward": False,
-    "activation_function": "relu",
-    "query_key_value_bias": True,
-    "attention_output_bias": True,
-    "feed_forward_bias": True,
-}
+    "position_embedding_type": "sinusoidal", "norm_position": "post", "norm_type": "layer", "norm_eps": 1e-5,
+    "final_norm": False, "num_key_value_heads": None, "gated_feed_forward": False, "activation_function": "relu",
+    "query_key_value_bias": True, "attention_output_bias": True, "feed_forward_bias": True,
+}  # fmt: skip
 
 
 @strict

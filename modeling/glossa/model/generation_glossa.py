@@ -126,7 +126,7 @@ class GlossaGenerationMixin(GenerationMixin):
     ):
         """As in transformers, but with `_search` if decoding is greedy and only sequences are requested."""
         special = logits_processor or synced_gpus or self._is_adapted() or streamer is not None
-        special = special or generation_config._pad_token_tensor is None
+        special = special or _padding(generation_config) is None
         if not special and _is_plain(input_ids, generation_config, model_kwargs):
             search = _GreedySearch(input_ids, generation_config)
             return self._search(search, input_ids, stopping_criteria, **model_kwargs)
@@ -188,7 +188,7 @@ class _GreedySearch:
     """Greedy search: the most likely next token of every sequence. N is the number of rows that are still computed."""
 
     def __init__(self, input_ids: torch.Tensor, generation_config: GenerationConfig):
-        self.pad_token_id = generation_config._pad_token_tensor
+        self.pad_token_id = torch.tensor(_padding(generation_config), device=input_ids.device)
         self.sequences = input_ids  # [B, T]
         rows, device = len(input_ids), input_ids.device
         self.rows = torch.arange(rows, device=device)  # [N], their positions among the B sequences
@@ -232,7 +232,7 @@ class _BeamSearch:
     def __init__(self, input_ids: torch.Tensor, generation_config: GenerationConfig):
         beams, (rows, self.prompt_length) = generation_config.num_beams, input_ids.shape
         device = input_ids.device
-        ends, padding = generation_config._eos_token_tensor, generation_config._pad_token_tensor
+        ends = _ends(generation_config)
         self.config, self.sources = generation_config, rows // beams
         # Enough candidates to keep K running even if every end token is a candidate of every beam.
         self.candidates = max(2, 1 + len(ends)) * beams
@@ -242,7 +242,8 @@ class _BeamSearch:
         self.running_scores = torch.full((self.sources, beams), LOWEST_SCORE, device=device)  # [N, K]
         self.running_scores[:, 0] = 0.0  # the beams of a source are equal at first, so only one of them counts
         # [B, K, longest]. Like transformers, treat padding 0 as not set.
-        self.finished_sequences = (padding or ends[0]).repeat(self.sources, beams, generation_config.max_length)
+        finished = (self.sources, beams, generation_config.max_length)
+        self.finished_sequences = torch.full(finished, _padding(generation_config) or ends[0], device=device)
         self.finished_scores = torch.full((self.sources, beams), LOWEST_SCORE, device=device)
         self.finished_lengths = torch.zeros(self.sources, beams, dtype=torch.long, device=device)
         self.next_tokens = input_ids  # [N * K, 1] after a step
@@ -324,6 +325,18 @@ def gather_beams(values: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
     return values.gather(1, indices.unsqueeze(-1).expand(-1, -1, values.shape[-1]))
 
 
+def _ends(generation_config: GenerationConfig) -> list[int]:
+    """The tokens that end a sequence."""
+    ends = generation_config.eos_token_id
+    return list(ends) if isinstance(ends, list | tuple) else [] if ends is None else [ends]
+
+
+def _padding(generation_config: GenerationConfig) -> int | None:
+    """The token after the end of a sequence: like in transformers, an end token where no padding is set."""
+    padding = generation_config.pad_token_id
+    return next(iter(_ends(generation_config)), None) if padding is None else padding
+
+
 def _unshare(output, given, rows: int) -> None:
     """Give each of `rows` rows its own source in the cache of `output`, or in the cache `given` by the caller.
 
@@ -348,7 +361,7 @@ def _is_plain(input_ids: torch.Tensor, generation_config: GenerationConfig, mode
     return (
         input_ids.device.type in SEARCHED
         # Without an end token, transformers does not pad sequences that another criterion has stopped.
-        and generation_config._eos_token_tensor is not None
+        and generation_config.eos_token_id is not None
         and not generation_config.do_sample
         and not generation_config.return_dict_in_generate
         and all(name in supported for name, value in model_kwargs.items() if value is not None and value is not False)

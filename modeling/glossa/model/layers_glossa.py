@@ -297,14 +297,9 @@ class GlossaExperts(nn.Module):
         order = chosen.flatten().argsort(stable=True)  # [N * k], the choices sorted by expert
         counts = chosen.flatten().bincount(minlength=len(self.experts)).tolist()
         rows = order // self.experts_per_token
+        parts = zip(self.experts, tokens[rows].split(counts), strict=True)
         # With gradients an expert without tokens runs too: distributed training needs a gradient of every weight.
-        outputs = torch.cat(
-            [
-                expert(states)
-                for expert, states in zip(self.experts, tokens[rows].split(counts), strict=True)
-                if len(states) or torch.is_grad_enabled()
-            ]
-        )
+        outputs = torch.cat([expert(states) for expert, states in parts if len(states) or torch.is_grad_enabled()])
         weighted = outputs * weights.flatten()[order].unsqueeze(-1)  # [N * k, D]
         output = torch.zeros_like(tokens) if self.shared_experts is None else self.shared_experts(tokens)
         output = output.index_add(0, rows, weighted.to(output.dtype))

@@ -86,8 +86,6 @@ def load_balancing_loss(
 ) -> torch.Tensor:
     """How unevenly one layer loads its experts (Fedus et al. 2021, equations 4 to 6); k if it is even.
 
-    experts x sum over experts of (choices of the expert / tokens) x (mean probability of the expert)
-
     Args:
         router_logits: [N, experts].
         experts_per_token: k, the choices of each token.

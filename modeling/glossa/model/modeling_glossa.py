@@ -180,10 +180,7 @@ class GlossaPreTrainedModel(PreTrainedModel):
     supports_gradient_checkpointing = True
     _no_split_modules = ["GlossaEncoderLayer", "GlossaDecoderLayer"]
     _skip_keys_device_placement = [CACHE]
-    _supports_sdpa = True
-    _supports_flash_attn = True
-    _supports_flex_attn = True
-    _supports_attention_backend = True
+    _supports_sdpa = _supports_flash_attn = _supports_flex_attn = _supports_attention_backend = True
     _can_compile_fullgraph = True
 
     def __init__(self, config: GlossaConfig):
@@ -238,18 +235,18 @@ class GlossaPreTrainedModel(PreTrainedModel):
         try:
             return super().save_pretrained(save_directory, *args, **kwargs)
         finally:
-            own.architectures, self.config = self.config.architectures, own
+            own.architectures, own.dtype = self.config.architectures, self.config.dtype
+            self.config = own
 
     def _save_pipeline(self, folder: Path) -> None:
         """Copy the files of the pipeline, or leave it out of the configuration if this model came without them.
 
-        transformers copies the files that this one imports. These are not among them: who loads the model alone need
-        neither fetch nor trust them.
+        This file does not import them: who loads the model alone need neither fetch nor trust them.
         """
         found, wanted = {}, ["pipeline_glossa.py"]
         for name in wanted:
             file: Path | str | None = Path(__file__).with_name(name)
-            if not Path(str(file)).is_file():
+            if not Path(__file__).with_name(name).is_file():
                 file = cached_file(self.name_or_path, name, _raise_exceptions_for_missing_entries=False)
             if file is None:
                 vars(self.config).pop("custom_pipelines", None)
@@ -260,15 +257,14 @@ class GlossaPreTrainedModel(PreTrainedModel):
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in found.items():
             (folder / name).write_bytes(content)
-        self.config.custom_pipelines = {
-            "translation": {"impl": "pipeline_glossa.TranslationPipeline", "pt": ["AutoModelForSeq2SeqLM"]}
-        }
+        task = {"impl": "pipeline_glossa.TranslationPipeline", "pt": ["AutoModelForSeq2SeqLM"]}
+        self.config.custom_pipelines = {"translation": task}
 
     def _as_shared(self) -> tuple[GlossaConfig, dict[str, torch.Tensor]]:
-        """The configuration with the sharing of embeddings that the weights have, and the weights to save.
+        """The configuration with the sharing that the embeddings have, which adapters change, and the weights to save.
 
-        Adapters and users change the sharing. A configuration can say that the output layer has the target's matrix,
-        and then that the source has it too. Weights that share in another way are saved apart.
+        It can say that the output layer has the target's matrix, and then that the source has it too. Weights that
+        share in another way are saved apart.
         """
         config, weights = copy.copy(self.config), self.state_dict()
         output, target = self.get_output_embeddings(), self.get_decoder().get_input_embeddings().weight
@@ -636,7 +632,7 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
         num_items_in_batch: torch.Tensor | int | None = None,
         cache: EncoderDecoderCache | None = None,
         alignments: torch.Tensor | None = None,
-        label_smoothing: float = 0.0,
+        smoothing: float = 0.0,
         return_logits: bool = True,
         return_dict: bool | None = None,
         **kwargs: Unpack[TransformersKwargs],
@@ -654,8 +650,8 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
             num_items_in_batch: Number of labels in all batches of one optimizer step; the loss is divided by it.
             alignments: [B, T, S], for each label the shares of the source tokens that it translates, or zeros; used in
                 training if the model has an `alignment_layer`.
-            label_smoothing: Probability that the loss moves from the label to other tokens (Szegedy et al. 2016,
-                section 7): to all, or to all but padding, see `label_smoothing_type` of the configuration.
+            smoothing: Probability that the loss moves from the label to other tokens (Szegedy et al. 2016,
+                section 7), as `label_smoothing_type` says. Trainers take an argument with "label" for a label.
             return_logits: `False` lets training leave out the logits: the loss is computed at the labels, in chunks
                 ([`chunked_cross_entropy`]), which takes less time and memory.
             return_dict: `False` for a tuple.
@@ -681,7 +677,7 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
         )
         kept = slice(-logits_to_keep, None) if isinstance(logits_to_keep, int) else logits_to_keep
         states = outputs.last_hidden_state[:, kept]
-        logits, loss = self.logits_and_loss(states, labels, num_items_in_batch, label_smoothing, return_logits)
+        logits, loss = self.logits_and_loss(states, labels, num_items_in_batch, smoothing, return_logits)
         if labels is not None and self.training:
             loss = self._training_loss(loss, outputs, attention_mask, labels, alignments, num_items_in_batch)
         return _output(outputs, logits, loss, return_dict)
@@ -734,7 +730,7 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
         states: torch.Tensor,
         labels: torch.Tensor | None,
         num_items_in_batch: torch.Tensor | int | None = None,
-        label_smoothing: float = 0.0,
+        smoothing: float = 0.0,
         return_logits: bool = True,
     ) -> tuple[torch.Tensor | None, torch.Tensor | None]:
         """Logits [B, T, V] of hidden states [B, T, D] and, with `labels` [B, T], the loss; see [`forward`]."""
@@ -742,7 +738,7 @@ class GlossaForConditionalGeneration(GlossaPreTrainedModel, GlossaGenerationMixi
             return self.lm_head(states), None
         excludes_padding = self.config.label_smoothing_type == "exclude_padding"
         excluded = self.config.pad_token_id if excludes_padding else None
-        options = label_smoothing, excluded, num_items_in_batch
+        options = smoothing, excluded, num_items_in_batch
         # Adapters, quantized layers and biases are more than states times weight; a compiler fuses on its own.
         head = self.lm_head
         plain = type(head) is nn.Linear and head.bias is None and not is_torchdynamo_compiling()

@@ -86,7 +86,7 @@ def _decoder_forward(
 
 def _take_loss_options(given: dict[str, Any]) -> dict[str, Any]:
     """The arguments of the loss among those of a call."""
-    names = ("num_items_in_batch", "label_smoothing", "return_logits")
+    names = ("num_items_in_batch", "smoothing", "return_logits")
     return {name: given.pop(name) for name in names if name in given}
 
 

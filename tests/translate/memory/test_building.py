@@ -242,7 +242,7 @@ def test_the_command(files, tmp_path, capsys):
     main(["remove", path, "6"])
     assert "1 removed, 5 units remain" in capsys.readouterr().err
     main(["search", path, "Saves"])
-    assert "Nothing of 50% or more" in capsys.readouterr().err
+    assert "No match of 50% or more" in capsys.readouterr().err
     main(["show", path])
     shown = capsys.readouterr().out
     assert "source language: en\ntarget language: de\nunits: 5\n" in shown

@@ -34,7 +34,7 @@ def loss_options(model: Any, label_smoothing: float) -> dict[str, Any]:
     """
     if model.config.model_type != "glossa":
         return {}
-    return {"label_smoothing": label_smoothing, "return_logits": False}
+    return {"smoothing": label_smoothing, "return_logits": False}
 
 
 def trial_step(model: Any, batch: dict[str, torch.Tensor], bf16: bool) -> Callable[[], None]:
