@@ -246,7 +246,7 @@ def test_the_command(files, tmp_path, capsys):
     main(["show", path])
     shown = capsys.readouterr().out
     assert "source language: en\ntarget language: de\nunits: 5\n" in shown
-    with pytest.raises(GlossaError, match="has no 'bild'; it has build, add"):
+    with pytest.raises(GlossaError, match=r"has no action 'bild'\. Give one of build, add"):
         main(["bild"])
 
 

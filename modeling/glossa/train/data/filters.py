@@ -90,9 +90,8 @@ _DECLARED = (  # in the order in which they run, fast ones first; a pair counts 
     ),
 )  # fmt: skip
 FILTERS = {one.name: one for one in _DECLARED}
-FORMER_NAMES = {
-    one.former_name: one.name for one in FILTERS.values()
-}  # settings of earlier versions, by which filter they are now
+# Settings of earlier versions, and the filters that they are now.
+FORMER_NAMES = {one.former_name: one.name for one in FILTERS.values() if one.former_name}
 PREFIX = "filters."
 NOTHING = (None, "", "null", "~")  # how YAML and the command line write a value that is not given
 

@@ -99,6 +99,9 @@ def export_model(model: GlossaForConditionalGeneration, target: str) -> PreTrain
     exported = family.model(family.config(**(settings | {"forced_eos_token_id": None}))).eval()
     weights = _weights(model, exported)
     parameters = exported.state_dict()
+    shared = {"model.shared.weight"}  # two vocabularies share nothing
+    if unused := sorted(weights.keys() - parameters.keys() - shared):
+        raise GlossaError(f"This model cannot be exported to {target}, which has no place for its weight {unused[0]}.")
     with torch.no_grad():
         for name, parameter in parameters.items():
             if name.endswith("embed_positions.weight") and family.position_embedding_type == "sinusoidal":
