@@ -224,3 +224,13 @@ def test_a_resumed_run_ends_with_the_same_weights(family, settings, tmp_path):
 def test_the_last_line_is_a_command_that_translates(settings, capsys):
     run = train(parse_settings(settings("nllb")))
     assert capsys.readouterr().out.splitlines()[-1] == f"Try it: echo 'A sentence.' | glossa translate {run}"
+
+
+def test_a_token_without_a_row_of_the_embeddings_is_refused_before_training(settings, tmp_path):
+    """M2M100's tokenizer puts its languages after the last row that a smaller model may have."""
+    given = settings("m2m100")
+    model = AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "start")
+    model.resize_token_embeddings(model.config.vocab_size - 9)  # eight rows are unused, the ninth is of Zulu
+    model.save_pretrained(tmp_path / "start")
+    with pytest.raises(GlossaError, match="tokenizer has the token id .* but its embeddings have"):
+        train(parse_settings(given))
