@@ -47,8 +47,7 @@ def six_files_are_loaded_for_model_and_tokenizer(run):
 @check
 def logits_in_training(run):
     model, batch = load(run).train(), batch_of(run)
-    model.config.update({"dropout": 0.0})
-    outputs = model(**batch)
+    outputs = model(**batch)  # case train-logits-none
     assert outputs.logits.shape[:2] == batch["labels"].shape
     without = model(**batch, return_logits=False)
     assert without.logits is None and without.loss.requires_grad

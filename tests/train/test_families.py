@@ -227,7 +227,7 @@ def test_the_last_line_is_a_command_that_translates(settings, capsys):
 
 
 def test_a_token_without_a_row_of_the_embeddings_is_refused_before_training(settings, tmp_path):
-    """M2M100's tokenizer puts its languages after the last row that a smaller model may have."""
+    """Case m2m100-index-error: the tokenizer puts its languages after the rows of a smaller model."""
     given = settings("m2m100")
     model = AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "start")
     model.resize_token_embeddings(model.config.vocab_size - 9)  # eight rows are unused, the ninth is of Zulu
