@@ -232,5 +232,5 @@ def test_a_token_without_a_row_of_the_embeddings_is_refused_before_training(sett
     model = AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "start")
     model.resize_token_embeddings(model.config.vocab_size - 9)  # eight rows are unused, the ninth is of Zulu
     model.save_pretrained(tmp_path / "start")
-    with pytest.raises(GlossaError, match="tokenizer has the token id .* but its embeddings have"):
+    with pytest.raises(GlossaError, match=r"tokenizer has the token id .* but its embeddings have"):
         train(parse_settings(given))
