@@ -1,20 +1,20 @@
-"""Text of the segments of TMX and XLIFF, in which elements stand for codes of the original document.
+"""Text of TMX and XLIFF segments, in which inline elements represent codes of the original document.
 
-A code that breaks a line is a space, a placeholder such as `%d` or `{name}` is text, and other markup is left out.
+A line break becomes a space, a placeholder such as `%d` or `{name}` becomes text, and other markup is dropped.
 """
 
 import re
 from collections.abc import Sequence
 from typing import Any
 
-# Elements whose content is code, not text (TMX 1.4b; XLIFF 1.2 and 2.0, inline elements), and of these the ones that
-# open or close something, which is markup in any case.
+# Elements with code instead of text (TMX 1.4b; XLIFF 1.2 and 2.0, inline elements), and those among them that open or
+# close something, so that they are always markup.
 CODES = ("bpt", "ept", "it", "ph", "ut", "x", "bx", "ex", "sc", "ec")
 PAIRED = ("bpt", "ept", "bx", "ex", "sc", "ec")
-# Attributes that say what a code is, in the original or as an editor shows it.
+# Attributes with the original code, or its form in an editor.
 _CONTENTS = ("equiv-text", "equiv", "disp")
 BREAK_TYPES = re.compile(r"(x-|xlf:|fmt:)?(lb|pb|br|p|linebreak|pagebreak)", re.I)
-# Elements of HTML that start a line, line ends as they are or escaped, and the same in RTF.
+# HTML elements that start a line; line ends, plain or escaped; and RTF line breaks.
 _BREAK = re.compile(
     r"\s*(</?(br|p|div|li|ul|ol|tr|td|th|table|hr|h\d)\b[^<>]*>|(\\[nrt])+|\\(line|par|tab|page)\b|[\n\r\t\u2028\u2029]+)\s*",
     re.I,
@@ -34,10 +34,10 @@ _PLACEHOLDER = re.compile(
 
 
 def texts(nodes: Sequence[Any]) -> list[str]:
-    """The text of each segment of a unit. A code that only one of them describes is the same in the others, by id."""
+    """The text of each segment of a unit. A code described in one segment has the same text in the others, by id."""
     known: dict[str, str] = {}
     for code in (child for node in nodes for child in node.iter("{*}*")):
-        if _name(code) in CODES and (found := _shown(code)):
+        if _name(code) in CODES and (found := _code_text(code)):
             known.setdefault(_key(code), found)
     return [_text(node, known) for node in nodes]
 
@@ -47,23 +47,23 @@ def _name(element) -> str:
 
 
 def _key(code) -> str:
-    """What a code and its copy in the other language have in common."""
+    """The key shared by a code and its copy in the other language."""
     return f"{_name(code)} {code.get('id') or code.get('x') or ''}"
 
 
 def _text(node, known: dict[str, str]) -> str:
     parts = [node.text or ""]
     for child in node:
-        if isinstance(child.tag, str):  # the tag of a comment is no text
+        if isinstance(child.tag, str):  # the tag of a comment is not a string
             numbered = child.get("id") or child.get("x")
-            shown = _shown(child) or (known.get(_key(child), "") if numbered else "")
+            shown = _code_text(child) or (known.get(_key(child), "") if numbered else "")
             parts.append(shown if _name(child) in CODES else _text(child, known))
         parts.append(child.tail or "")
     return "".join(parts)
 
 
-def _shown(code) -> str:
-    """What stands for a code in the text: a space, a placeholder or nothing."""
+def _code_text(code) -> str:
+    """The text for a code: a space, a placeholder or nothing."""
     types = (code.get(name, "") for name in ("type", "ctype", "subType"))
     if any(map(BREAK_TYPES.fullmatch, types)):
         return " "
@@ -79,7 +79,7 @@ def _is_placeholder(content: str) -> bool:
 
 
 def _original(code) -> str:
-    """The code that an element of XLIFF 2.0 refers to."""
+    """The original code that an XLIFF 2.0 element refers to; "" without one."""
     name = code.get("dataRef")
     unit = next(code.iterancestors("{*}unit"), None) if name else None
     data = () if unit is None else unit.iterfind("{*}originalData/{*}data")

@@ -258,7 +258,7 @@ def test_a_run_that_was_killed_while_it_saved_its_first_checkpoint_starts_again(
         rmtree(checkpoint)
     cut(first / "trainer_state.json")
     again = weights(resume())
-    assert f"{first}, the only checkpoint, was not written to its end. The run starts again." in caplog.text
+    assert f"{first}, the only checkpoint, is incomplete. The run starts again." in caplog.text
     assert all(again[name].equal(weight) for name, weight in whole.items())
     assert find_damage(run.checkpoints()[-1]) == ""
 
@@ -268,7 +268,7 @@ def test_checkpoints_that_were_cut_short_are_removed(resume, tmp_path, caplog):
     partial.mkdir()
     (partial / "model.safetensors").write_bytes(b"x")
     resume()
-    assert f"{partial} was not written to its end and is removed." in caplog.text and not partial.exists()
+    assert f"{partial} is incomplete and is removed." in caplog.text and not partial.exists()
 
 
 # BLEU is 0 at every evaluation, so the first one is the best.

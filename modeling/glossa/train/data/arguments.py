@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from ...base.errors import GlossaError
-from ...base.languages import settled_code
+from ...base.languages import normalized_code
 from ...base.values import interval_problem, setting
 from .augmentation.shares import PLACEHOLDERS, check_sum, settled_shares
 from .filters import gathered, settled
@@ -166,7 +166,7 @@ class DataArguments:
         for name in ("source_language", "target_language"):
             if not isinstance(getattr(self, name), str):
                 raise GlossaError(f"{name} is {getattr(self, name)!r}; give a code in quotes: YAML reads no as false.")
-            self._read(name, settled_code(getattr(self, name)))
+            self._read(name, normalized_code(getattr(self, name)))
         if self.source_language == self.target_language:
             raise GlossaError(
                 f"source_language and target_language are both {self.source_language!r}; they must differ."

@@ -47,7 +47,7 @@ def test_two_jobs_with_the_same_parts(tmp_path, monkeypatch):
     monkeypatch.setattr("glossa.base.jobs.pool.in_processes", second)
     main(["--data_path", "a.tsv", "--output", "out", "--parts", "parts"])
     parts = tmp_path / "parts"
-    assert refused == [f"Another process is writing {parts}. Wait for its end, or give another --parts."]
+    assert refused == [f"Another process is writing {parts}. Wait for it, or give another --parts."]
     main(["--data_path", "a.tsv", "--output", "other", "--parts", "parts"])
     assert content(Path("out")) == content(Path("other"))
     assert {path.name for path in tmp_path.glob("*.locked")} <= {"other.locked"}

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ....readers.po import ESCAPE, Entry, Field, entries, flags_of, plural_forms, said, unescaped
+from ....readers.po import ESCAPE, Entry, Field, entries, field_text, flags_of, plural_forms, unescaped
 from ....translate.texts.tags import Part
 from ..places import Document, Edit, Place
 from .language import check_target, missing_forms, plural_rule
@@ -44,7 +44,7 @@ class _Catalog:
     def read(self) -> Document:
         found = list(entries(self.text, self.name))
         has_plurals = any("msgid_plural" in entry.fields and not entry.is_obsolete for entry in found)
-        sources = [said(self.text, entry.fields.get("msgid")) for entry in found]
+        sources = [field_text(self.text, entry.fields.get("msgid")) for entry in found]
         if sum(map(bool, map(_NAME.search, sources))) > sum(map(bool, map(_KEY.search, sources))):
             self.accelerators = "&"
         for entry in found:
@@ -95,7 +95,7 @@ class _Catalog:
         start = self._before_previous(min(each.start for each in entry.fields.values()))
         context = entry.fields.get("msgctxt")
         for place in places:
-            place.context = said(self.text, context) if context else None
+            place.context = field_text(self.text, context) if context else None
             place.doubt = [Edit(start, start, [f"#, fuzzy{self.line_end}"])]
         self.document.places += places
         self.document.edits += [Edit(*target.span, [source.span]) for target in targets]

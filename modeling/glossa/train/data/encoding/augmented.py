@@ -9,7 +9,7 @@ import numpy
 from datasets import Dataset
 from transformers import PreTrainedTokenizerBase
 
-from ....base.matches import MATCH, MATCH_SCORE, behind, shown
+from ....base.matches import MATCH, MATCH_SCORE, draw_matches, memory_suffix
 from ....base.pair import Pair
 from ....model.spans_glossa import MEMORY
 from ..arguments import DataArguments
@@ -90,9 +90,9 @@ class AugmentedRows:
         """The pairs of `rows` with a match behind their source, by index."""
         own = [pairs[row - first] for row in rows]
         matches = [Pair(*(texts[name][row - first] for name in MATCH)) for row in rows]
-        seen = shown(pairs, own, matches, rows, self.augmentation.seed, self.epoch or 0)
+        seen = draw_matches(pairs, own, matches, rows, self.augmentation.seed, self.epoch or 0)
         return {
-            row - first: ("memory", pair._replace(source=pair.source + behind(pair.source, match)))
+            row - first: ("memory", pair._replace(source=pair.source + memory_suffix(pair.source, match)))
             for row, pair, match in zip(rows, own, seen, strict=True)
         }
 

@@ -11,7 +11,7 @@ from datasets import Dataset, DatasetDict, Features, List, Value
 from ....base import matches
 from ....base.caching import cached_map
 from ....base.errors import GlossaError
-from ....base.jobs.records import stamp
+from ....base.jobs.records import hash_bytes
 from ....base.matches import MATCH, MATCH_SCORE, sources_with_matches
 from ..arguments import DataArguments
 from ..cleaning.report import DataReport
@@ -91,7 +91,7 @@ def stamp_of(tokenizer: "PreTrainedTokenizerBase", several: bool) -> str:
         for vocabulary in vocabulary_files(tokenizer)
     ]
     tag = None if several else _tag(tokenizer)
-    return stamp([json.dumps((vocabularies, tag, tokenizer.split_special_tokens)).encode()])
+    return hash_bytes([json.dumps((vocabularies, tag, tokenizer.split_special_tokens)).encode()])
 
 
 def _tag(tokenizer: "PreTrainedTokenizerBase") -> str | None:

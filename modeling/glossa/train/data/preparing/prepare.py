@@ -17,13 +17,13 @@ import numpy
 from datasets import Dataset, DatasetDict
 from transformers import PreTrainedTokenizerBase
 
-from ....base.caching import kept_in, versions
-from ....base.jobs.records import stamp
+from ....base.caching import cache_in, versions
+from ....base.jobs.records import hash_bytes
 from ....base.jobs.stage import Place, Stage
 from ....base.jobs.whole_files import write_whole
 from ....readers.columns import Columns
 from ....readers.manifest import MANIFEST, Entry
-from ....readers.rows import Groups, read_part, stamps_of
+from ....readers.rows import Groups, file_states, read_part
 from .. import pairs
 from ..arguments import CHECKS, DataArguments
 from ..cleaning import filters, plausibility
@@ -117,7 +117,7 @@ def prepare(
     for source in sources:
         filters.check(source.settings)
     _read(sources, place, folder)
-    with kept_in(folder / "raw"):
+    with cache_in(folder / "raw"):
         loaded = pairs.load_sources(sources, arguments)
         others = [_without_training(one) for one in loaded if set(one.splits) - {"train"}]
         given, report = clean_sources(others)
@@ -130,7 +130,7 @@ def prepare(
     if with_rejects:
         _write_rejects(job, stems)
     if learn is not None:
-        with kept_in(job.folder / "sample"):
+        with cache_in(job.folder / "sample"):
             written = _encode(job, written, learn)
     for record in [*written.glob("train-*.json"), *written.glob("rejects/*.json")]:
         record.unlink()  # the state of the last stages is not part of the result
@@ -145,14 +145,14 @@ def prepare(
 def _read(sources: Sequence[Source], place: Place, folder: Path) -> None:
     """Read the files of all sources, in parts, if there are several."""
     parts = [part for source in sources for part in training_parts(source.settings)]
-    items = {stamp([repr((stamps_of(part[0]), part, versions())).encode()]): part for part in parts}
+    items = {hash_bytes([repr((file_states(part[0]), part, versions())).encode()]): part for part in parts}
     if len(items) > 1:
         Stage("reading", folder / "reading", partial(partial, _read_part, folder / "raw"), items).run(place)
 
 
 def _read_part(folder: Path, part: tuple[Groups, Columns], stem: Path) -> dict:
     """Read files into the cache of `datasets`, where they are found when all are loaded."""
-    with kept_in(folder):
+    with cache_in(folder):
         return {"rows": len(read_part(*part))}
 
 
@@ -182,7 +182,7 @@ def _find_remaining(job: Job) -> tuple[Corpus, list[Path]]:
     """The pairs that repeat no other one and are aligned, and the stems of their files, by block."""
     # From here on the stages depend on all blocks and their order.
     known = [(block.stem.name, block.source) for block in job.blocks]
-    job.folder /= stamp([repr((known, job.arguments, versions())).encode()])
+    job.folder /= hash_bytes([repr((known, job.arguments, versions())).encode()])
     parts = {f"{number:06d}": part for number, part in enumerate(parts_of(job.blocks))}
     job.run("duplicates", partial(find_repeated, job.blocks), parts)
     repeated = [job.folder / "duplicates" / name for name in parts]

@@ -26,7 +26,7 @@ from ....readers.columns import Row
 from ....readers.downloads import local_paths
 from ....readers.files import DAMAGE
 from ....readers.hub import load_builder
-from ....readers.parquet import opened, parquet_rows
+from ....readers.parquet import open_parquet, parquet_rows
 from ....readers.rows import generated_rows, raw_row
 from ..arguments import DataArguments
 from ..cleaning.splitting import repeated
@@ -140,7 +140,7 @@ def block_rows(block: Block, settings: DataArguments) -> Iterator[Row]:
     """The rows of a block, numbered as in its file. Raises `GlossaError` if it cannot be read."""
     footer = _footer(block.path)
     # What is read before it is needed stays in memory until the file is closed.
-    with _opened(block.path) as file, opened(file, footer, pre_buffer=True) as parquet:
+    with _opened(block.path) as file, open_parquet(file, footer, pre_buffer=True) as parquet:
         for source, target, line, problem in parquet_rows(
             parquet, block.path, columns_of(settings), list(block.groups)
         ):
