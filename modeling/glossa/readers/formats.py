@@ -17,7 +17,7 @@ from ..base.errors import GlossaError, require
 from . import po
 from .columns import HEADER, OTHER_LANGUAGE, OTHER_VARIANT, UNTRANSLATED, Columns, Row, keyed_pair, role_of
 from .files import BOM, damage_refused, open_binary, wrong_encoding
-from .segments import texts
+from .segments import local_name, texts
 
 logger = logging.getLogger(__name__)
 
@@ -179,7 +179,7 @@ def unit_elements(path: Path) -> Iterator[Any]:
             for event, element in events:
                 if event == "start" and element.getparent() is None:
                     _refuse_entities(path, element.getroottree().docinfo.internalDTD)
-                elif event == "end" and "{*}" + _name(element) in UNITS:
+                elif event == "end" and "{*}" + local_name(element) in UNITS:
                     yield element
                     _forget(element)
         except etree.XMLSyntaxError as error:
@@ -197,10 +197,6 @@ def _warn_of(path: Path, variants: dict[str, int], columns: Columns) -> None:
                 path, sum(variants[name] for name in own), wanted,
                 " or ".join(f"--{side}_language {name}" for name in own),
             )  # fmt: skip
-
-
-def _name(element) -> str:
-    return element.tag.rpartition("}")[2]
 
 
 def _refuse_entities(path: Path, document_type) -> None:
@@ -224,13 +220,13 @@ Side = tuple[str, Any]  # language ("" if unknown), and the element with the tex
 
 def _units(element) -> Iterator[tuple[list[Side], str]]:
     """The sides of each pair in a unit, and the reason why its translation is not finished or ""."""
-    if _name(element) == "tu":
+    if local_name(element) == "tu":
         variants = element.iterchildren("{*}tuv")
         yield [(tuv.get(LANGUAGE) or tuv.get("lang", ""), tuv.find("{*}seg")) for tuv in variants], ""
         return
     languages = _outer(element, "source-language", "srcLang"), _outer(element, "target-language", "trgLang")
     fixed = "translate" if _outer(element, "translate") == "no" else ""
-    for segment in element.iterchildren("{*}segment") if _name(element) == "unit" else [element]:
+    for segment in element.iterchildren("{*}segment") if local_name(element) == "unit" else [element]:
         nodes = segment.find("{*}source"), segment.find("{*}target")
         sides = [
             (language if node is None else node.get(LANGUAGE) or language, node)

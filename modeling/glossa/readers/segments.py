@@ -37,18 +37,19 @@ def texts(nodes: Sequence[Any]) -> list[str]:
     """The text of each segment of a unit. A code described in one segment has the same text in the others, by id."""
     known: dict[str, str] = {}
     for code in (child for node in nodes for child in node.iter("{*}*")):
-        if _name(code) in CODES and (found := _code_text(code)):
+        if local_name(code) in CODES and (found := _code_text(code)):
             known.setdefault(_key(code), found)
     return [_text(node, known) for node in nodes]
 
 
-def _name(element) -> str:
+def local_name(element: Any) -> str:
+    """The tag of an element of XML without its namespace."""
     return element.tag.rpartition("}")[2]
 
 
 def _key(code) -> str:
     """The key shared by a code and its copy in the other language."""
-    return f"{_name(code)} {code.get('id') or code.get('x') or ''}"
+    return f"{local_name(code)} {code.get('id') or code.get('x') or ''}"
 
 
 def _text(node, known: dict[str, str]) -> str:
@@ -57,7 +58,7 @@ def _text(node, known: dict[str, str]) -> str:
         if isinstance(child.tag, str):  # the tag of a comment is not a string
             numbered = child.get("id") or child.get("x")
             shown = _code_text(child) or (known.get(_key(child), "") if numbered else "")
-            parts.append(shown if _name(child) in CODES else _text(child, known))
+            parts.append(shown if local_name(child) in CODES else _text(child, known))
         parts.append(child.tail or "")
     return "".join(parts)
 
@@ -70,7 +71,7 @@ def _code_text(code) -> str:
     contents = ["".join(code.itertext()), _original(code), *(code.get(name, "") for name in _CONTENTS)]
     if any(map(_BREAK.fullmatch, contents)):
         return " "
-    found = () if _name(code) in PAIRED else contents
+    found = () if local_name(code) in PAIRED else contents
     return next((content for content in found if _is_placeholder(content)), "")
 
 
