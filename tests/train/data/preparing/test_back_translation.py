@@ -49,7 +49,7 @@ def test_text_becomes_a_source(tiny_run, here, capsys):
 
 
 def test_what_is_refused(tiny_run, here):
-    with pytest.raises(GlossaError, match="belong together"):
+    with pytest.raises(GlossaError, match="need each other"):
         prepare("--output", "out", "--back_translate", "text.txt")
     both = ["--output", "out", "--back_translate", "text.txt", "--teacher", str(tiny_run)]
     with pytest.raises(GlossaError, match=r"held-out pairs could be back-translations\. Give validation_path"):
