@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from rapidfuzz.distance import Levenshtein
 
-from glossa.base.matches import USED, behind
+from glossa.base.matches import USED, memory_suffix
 from glossa.base.metrics import bleu_tokenizer, paired_bootstrap, score
 from glossa.base.pair import Pair
 from glossa.base.run_folder import RunFolder
@@ -129,7 +129,7 @@ def compare(arguments: argparse.Namespace, language: str, seed: int) -> dict[str
     cost = {name: _cost(output) | {"cpu_seconds": seconds[name]} for name, output in runs.items()}
     tokenizer = load_tokenizer(str(runs[WITH]))
     near = [test for test in tests if test.score >= USED]
-    texts = [test.source + own for test in near for own in ("", behind(test.source, test.match))]
+    texts = [test.source + own for test in near for own in ("", memory_suffix(test.source, test.match))]
     lengths = [len(ids) for ids in tokenizer(texts)["input_ids"]]
     cost[WITHOUT]["tokens"], cost[WITH]["tokens"] = (sum(lengths[side::2]) / len(near) for side in (0, 1))
     read = {low: _read_scores(texts, tests, language) for low, texts in thresholds.items()}

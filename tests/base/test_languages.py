@@ -1,6 +1,6 @@
 import pytest
 
-from glossa.base.languages import LANGUAGES, language_code, language_name, same_language, settled_code
+from glossa.base.languages import LANGUAGES, language_code, language_name, normalized_code, same_language
 
 
 @pytest.mark.parametrize("name", ["de", "DE", " German ", "ger", "deu", "deu_Latn", "de-AT", "de_Latn_AT", "Deutsch"])
@@ -17,7 +17,7 @@ def test_a_setting_becomes_a_code_but_keeps_a_region_and_what_is_unknown():
     names = {
         "eng": "en", "Chinese": "zh", "cmn": "zh", "pt_BR": "pt_BR", "fr": "fr", "xx": "xx", "bairisch": "bairisch",
     }  # fmt: skip
-    assert {name: settled_code(name) for name in names} == names
+    assert {name: normalized_code(name) for name in names} == names
 
 
 def test_no_name_stands_for_two_languages():

@@ -4,7 +4,7 @@ import pytest
 from datasets import Dataset, DatasetDict
 
 from glossa.base import matches
-from glossa.base.matches import behind, differing_words
+from glossa.base.matches import differing_words, memory_suffix
 from glossa.base.pair import Pair
 from glossa.model.spans_glossa import MARK, MEMORY
 from glossa.train.data.arguments import DataArguments
@@ -36,11 +36,11 @@ def test_words_that_differ(known, source, differing):
 
 def test_what_a_model_reads_behind_a_source():
     match = Pair("Insert a chart.", "Insérez un graphique.")
-    assert behind("Insert a table.", match) == f"{MEMORY} Insérez un graphique.{MEMORY} chart"
-    assert behind("Insert a chart.", match) == f"{MEMORY} Insérez un graphique."
+    assert memory_suffix("Insert a table.", match) == f"{MEMORY} Insérez un graphique.{MEMORY} chart"
+    assert memory_suffix("Insert a chart.", match) == f"{MEMORY} Insérez un graphique."
     # What the source has as a mark is one in the match too.
     linked = Pair("See https://a.org now.", "Voyez https://a.org maintenant.")
-    assert behind(f"See {MARK} later.", linked) == f"{MEMORY} Voyez {MARK} maintenant.{MEMORY} now"
+    assert memory_suffix(f"See {MARK} later.", linked) == f"{MEMORY} Voyez {MARK} maintenant.{MEMORY} now"
 
 
 def test_a_training_pair_never_sees_its_own_source_and_others_see_training_pairs_only():

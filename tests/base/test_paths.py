@@ -79,7 +79,7 @@ def test_texts_of_a_folder(tmp_path):
         (
             "data",
             ["a.tsv", "b.csv"],
-            r"data is a folder of 2 entries that are not all .*: a.tsv, b.csv. Allowed",
+            r"data is a folder of 2 entries that are not all .*: a.tsv, b.csv. Supported",
         ),
         ("data", ["train.en", "train.fr"], "not all of one known format: train.en, train.fr"),
         ("data", ["a.tsv", "more/b.tsv"], "not all of one known format: a.tsv, more"),
@@ -112,6 +112,6 @@ BAD += ["http:///x.tsv", "http://\x00/x.tsv", "http://a..b/x.tsv"]
 def test_addresses_that_are_none_are_refused_in_one_line(url, setting, tmp_path):
     (tmp_path / "pairs.tsv").write_text("a\tb\n" * 9)
     given = {"data_path": [str(tmp_path / "pairs.tsv")]} | {setting: [url]}
-    with pytest.raises(GlossaError, match=r"^.*is no address: .*$") as error:
+    with pytest.raises(GlossaError, match=r"^.*is not a valid URL: .*$") as error:
         load_pairs(DataArguments(dataset="files", **given))
     assert "\n" not in str(error.value)

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from glossa.base.errors import GlossaError
-from glossa.base.word_links import MODELS, between_spaces, find_words, link_words, pharaoh
+from glossa.base.word_links import MODELS, find_words, link_words, pharaoh, token_links
 from glossa.cli.align import main
 
 NOUNS = {"cat": "Katze", "dog": "Hund", "bird": "Vogel", "horse": "Pferd", "cow": "Kuh", "fish": "Fisch"}
@@ -49,7 +49,7 @@ def test_links_between_white_space():
     links = [(0, 0), (1, 1), (2, 5), (3, 2), (4, 3), (5, 5), (6, 6), (7, 7), (7, 8), (8, 9)]
     # He said, 'yes' - at 12:30.   /   Er sagte «ja» , um 12:30 Uhr.
     spans = find_words(source), find_words(target)
-    assert between_spaces((source, target), spans, links) == [(0, 0), (1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (5, 6)]
+    assert token_links((source, target), spans, links) == [(0, 0), (1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (5, 6)]
     assert pharaoh([(0, 0), (10, 2)]) == "0-0 10-2" and pharaoh([]) == ""
 
 

@@ -9,7 +9,7 @@ import torch
 from small_models import QUIET, weights
 
 from glossa.base.run_folder import RunFolder
-from glossa.train.muon import layer_matrices, put_beside
+from glossa.train.muon import combine_with_muon, layer_matrices
 
 pytestmark = pytest.mark.gpu
 
@@ -19,7 +19,7 @@ def test_steps_of_muon_are_orthogonal_and_close_to_those_of_the_cpu(device, tiny
     before = copy.deepcopy(models[0])
     for model, place in zip(models, ("cpu", device), strict=True):
         model.to(place)
-        optimizer = put_beside(torch.optim.AdamW(model.parameters(), lr=0.01), model, 0.1, 0.0)
+        optimizer = combine_with_muon(torch.optim.AdamW(model.parameters(), lr=0.01), model, 0.1, 0.0)
         torch.manual_seed(2)
         for weight in model.parameters():
             weight.grad = torch.randn(weight.shape).to(place)

@@ -236,7 +236,7 @@ def test_of_several_variants_the_most_common_one_is_read(tmp_path, caplog, first
     chosen, other = sorted((first, second), key=lambda code: code[-2:] != "FR")
     assert pairs(path) == [("Go", f"Va {chosen}")] * 2 + [("x", "y")]
     assert reasons(path) == ["other variant of a language"] * 2
-    assert "2 texts are in other variants of 'fr'" in caplog.text and f"--target_language {other}." in caplog.text
+    assert "2 texts are in variants of 'fr' that" in caplog.text and f"--target_language {other}." in caplog.text
     report = counts(path)
     assert (report["other_variant"], report["malformed"], report["kept"]) == (2, 0, 2)
 

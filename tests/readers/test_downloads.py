@@ -142,7 +142,7 @@ def cut(site, monkeypatch):
 
     def start(tag=etag):
         site.files["/pairs.tsv"], site.cut, site.tag = TEXT, 5000, tag
-        with pytest.raises(GlossaError, match=r"pairs.tsv could not be downloaded: .*next start continues"):
+        with pytest.raises(GlossaError, match=r"pairs.tsv could not be downloaded: .*run the command again"):
             download(f"{site.url}/pairs.tsv")
         site.cut = None
         site.asked.clear()
@@ -261,7 +261,7 @@ def test_a_copy_that_changed_is_downloaded_again(site, caplog, change):
     path.write_bytes(change)
     os.utime(path, ns=(1, 1))
     assert download(f"{site.url}/a.tsv").read_bytes() == TEXT
-    assert "no longer what was downloaded" in caplog.text and len(site.asked) == 2
+    assert "has changed since it was downloaded" in caplog.text and len(site.asked) == 2
     os.utime(path, ns=(2, 2))  # the time alone is no change
     download(f"{site.url}/a.tsv")
     assert len(site.asked) == 2
@@ -342,7 +342,7 @@ def test_what_cannot_be_downloaded_is_named(site):
 
 
 def test_a_wrong_name_of_opus_is_refused():
-    with pytest.raises(GlossaError, match="'opus:Books' is no corpus of OPUS"):
+    with pytest.raises(GlossaError, match="'opus:Books' is not a corpus of OPUS"):
         local_paths(["opus:Books"], ("en", "fr"))
 
 
@@ -364,7 +364,7 @@ def test_the_mirror_of_anki_has_an_old_edition_of_french(site, caplog):
         archive.unlink()
     with pytest.raises(GlossaError, match=r"fra-eng.zip: .*404.*; .*mirror.zip: the archive arrived damaged"):
         anki.download_anki("fr")
-    with pytest.raises(GlossaError, match=r"deu-eng.zip: .*404.*Check the connection, or fetch deu-eng.zip"):
+    with pytest.raises(GlossaError, match=r"deu-eng.zip: .*404.*Check the connection, or download deu-eng.zip"):
         anki.download_anki("de")
 
 
@@ -373,7 +373,7 @@ def test_a_publisher_that_refuses_programs(site, status, monkeypatch):
     monkeypatch.setattr("time.sleep", lambda _: None)  # between attempts, of the Hub's library
     site.missing = status
     message = (
-        rf"{status}.*The site refuses programs; fetch deu-eng.zip in a browser from "
+        rf"{status}.*The site refuses programs\. Download deu-eng.zip in a browser from "
         r"https://www.manythings.org/anki/ and give it: --dataset anki --data_path deu-eng.zip\."
     )
     with pytest.raises(GlossaError, match=message):

@@ -67,8 +67,8 @@ PLAIN = b"\x14\x00\x00\x00\x08\x00"  # version, flags and method in the headers 
     [
         (patched(zipped("a.txt"), PLAIN, b"\x14\x00\x00\x00\x63\x00"), "compression method is not supported"),
         (patched(zipped("a.txt"), PLAIN, b"\x14\x00\x01\x00\x08\x00"), "protected by a password"),
-        (zipped("x\ny.md"), r"holds 0 text files among \['x\\ny.md'\]"),
-        (zipped("_about.txt"), r"holds 0 text files among \['_about.txt'\]; exactly one"),
+        (zipped("x\ny.md"), r"contains 0 text files among \['x\\ny.md'\]"),
+        (zipped("_about.txt"), r"contains 0 text files among \['_about.txt'\]; exactly one"),
     ],
     ids=["method", "password", "no text", "about alone"],
 )

@@ -135,7 +135,7 @@ def test_workbooks_that_are_refused(tmp_path):
     refused(handwritten_workbook(tmp_path / "c.xlsx", "<worksheet"), "c.xlsx cannot be read: not a workbook")
     bomb = handwritten_workbook(tmp_path / "bomb.xlsx", SHEET.format(" " * formats.LARGEST))
     assert bomb.stat().st_size < 1_000_000
-    refused(bomb, "bomb.xlsx has over 100 MiB, unpacked")
+    refused(bomb, "bomb.xlsx has over 100 MiB decompressed")
 
 
 # Archives of OPUS
@@ -171,8 +171,8 @@ def test_archives_of_opus_that_are_refused(tmp_path):
     german = Columns((("en", "de"), ("source", "target")))
     refused(tmp_path / "a.zip", r"a.zip: no columns \('en', 'de'\); its languages are \['en', 'fr'\]", german)
     path = opus(tmp_path / "b.zip", **two | {"B.en-fr.en": "a\n", "B.en-fr.fr": "b\n"})
-    refused(path, r"b.zip holds 2 pairs of aligned files: \['A.en-fr.en', 'A.en-fr.fr', 'B.en-fr.en'")
-    refused(opus(tmp_path / "c.zip", **{"A.en-fr.en": "a\n"}), "c.zip holds 0 text files")
+    refused(path, r"b.zip contains 2 pairs of aligned files: \['A.en-fr.en', 'A.en-fr.fr', 'B.en-fr.en'")
+    refused(opus(tmp_path / "c.zip", **{"A.en-fr.en": "a\n"}), "c.zip contains 0 text files")
 
 
 def test_a_bomb_in_an_archive_of_opus_needs_little_memory(tmp_path):
@@ -233,5 +233,5 @@ def test_an_archive_of_one_file_is_read_as_that_file(tmp_path):
     with zipfile.ZipFile(tmp_path / "two.zip", "w") as archive:
         for name, text in files.items():
             archive.writestr(name, text)
-    with pytest.raises(GlossaError, match=r"two.zip holds 3 files of pairs, a.tmx, b.jsonl, c.csv; one is allowed"):
+    with pytest.raises(GlossaError, match=r"two.zip contains 3 files of pairs, a.tmx, b.jsonl, c.csv, but only one"):
         read(tmp_path / "two.zip")

@@ -148,8 +148,8 @@ def test_a_stream_is_read_where_it_is(client, tmp_path):
     ("settings", "message"),
     [
         ({"dataset": "wmt/wmt14", "dataset_config": "de-xx"}, "de-xx"),
-        ({"dataset": "someone/missing"}, "Data set someone/missing could not be loaded"),
-        ({"dataset": "someone/secret"}, "Data set someone/secret could not be loaded"),
+        ({"dataset": "someone/missing"}, "Dataset someone/missing could not be loaded"),
+        ({"dataset": "someone/secret"}, "Dataset someone/secret could not be loaded"),
         ({"dataset": "wmt/wmt14", "dataset_config": "de-en", "source_language": "fi"}, "fi"),
     ],
 )

@@ -59,10 +59,10 @@ def test_bytes_count_not_characters(tmp_path):
 
 def test_parquet_that_unpacks_to_far_more_than_its_size_is_refused(tmp_path):
     path = same_cells(tmp_path / "a.parquet", "x" * (MAX_LINE - 1), 2000)
-    refused(path, r"a.parquet cannot be read: its text unpacks to over 64 MiB, over 1,000 times its size")
+    refused(path, r"a.parquet cannot be read: its text decompresses to over 64 MiB, over 1,000 times its size")
     settings = DataArguments(data_path=[str(path)], streaming=True, validation_size=0, test_size=0)
     stream = Stream(settings)
-    with pytest.raises(GlossaError, match="unpacks to over 64 MiB"):
+    with pytest.raises(GlossaError, match="decompresses to over 64 MiB"):
         list(block_rows(stream.blocks[0][0], settings))
 
 
@@ -72,7 +72,7 @@ def test_the_size_that_a_file_declares_is_checked_before_it_is_read(tmp_path, mo
     pyarrow.parquet.write_table(table, tmp_path / "a.parquet", compression="zstd", use_dictionary=False)
     monkeypatch.setattr(parquet, "RATIO", 10)
     monkeypatch.setattr(parquet.ParquetFile, "iter_batches", lambda *_, **__: pytest.fail("it was read"))
-    with pytest.raises(GlossaError, match="unpacks to over 0 MiB"):
+    with pytest.raises(GlossaError, match="decompresses to over 0 MiB"):
         read(tmp_path / "a.parquet", BY_LANGUAGE)
 
 

@@ -80,7 +80,7 @@ def test_json_lines_by_language_by_name_and_by_translation(tmp_path):
         (6, "no key 'fr'; the keys are ['en', 'de']"),
         (7, "value of 'en' is int, not text"),
         (8, "value of 'fr' is null"),
-        (9, "value of 'en' holds half a surrogate pair"),
+        (9, "value of 'en' has half a surrogate pair"),
         (10, ""),
     ]
     assert rows[3][:2] == ("{broken", "") and rows[9][:2] == ("", "")
@@ -115,7 +115,7 @@ def test_aligned_files_keep_empty_lines_and_refuse_different_lengths(tmp_path):
         ("Run", "\\xff", 3, "not UTF-8: byte 0xff at column 1 of the target file"),
     ]
     written(french, "Va\nx\ny\nz\nw\n")
-    with pytest.raises(GlossaError, match=r"a\.en has 3 lines and .*a\.fr has 5: they cannot be aligned"):
+    with pytest.raises(GlossaError, match=r"a\.en has 3 lines and .*a\.fr has 5, so they are not aligned"):
         read((english, french))
     with pytest.raises(GlossaError, match=r"a\.fr has 5 lines and .*a\.en has 3"):
         read((french, english))
@@ -175,7 +175,7 @@ def test_packed_text_in_latin1_is_to_be_unpacked_first(tmp_path):
         ("a.tsv.gz", b"plain", "a.tsv.gz cannot be read: Not a gzipped file"),
         ("a.tsv.gz", gzip.compress(b"Go\tVa\n" * 999, mtime=0)[:-20], "cannot be read: Compressed file ended"),
         ("a.parquet", b"plain", "a.parquet cannot be read"),
-        ("a.docx", b"x", "no format is known for '.docx'; allowed are .tsv"),
+        ("a.docx", b"x", "unknown format '.docx'; allowed are .tsv"),
     ],
     ids=["zip", "gzip", "cut gzip", "parquet", "docx"],
 )
@@ -292,9 +292,9 @@ def test_json_that_the_parser_cannot_hold_costs_its_line(tmp_path):
     content = "[" * 100_000 + "\n" + '{"en": ' + "9" * 5000 + ', "fr": "x"}\n' + r'{"en": "a\u0000", "fr": "b"}' + "\n"
     content += r'{"\ud800": 1}' + '\n{"en": 1e999, "fr": "x"}\n{"en": "Go", "fr": "Va"}\n'
     rows = read(written(tmp_path / "a.jsonl", content))
-    assert rows[0][3] == "JSON that is nested too deeply"
-    assert rows[1][3].startswith("JSON that cannot be read: Exceeds the limit (4300 digits)")
-    assert rows[2][3] == "value of 'en' holds a NUL character"
+    assert rows[0][3] == "JSON is nested too deeply"
+    assert rows[1][3].startswith("JSON cannot be read: Exceeds the limit (4300 digits)")
+    assert rows[2][3] == "value of 'en' has a NUL character"
     assert rows[3][3] == "no key 'en' or 'fr'; the keys are ['\\ud800']"
     assert rows[4][3] == "value of 'en' is float, not text" and rows[5] == ("Go", "Va", 6, "")
 

@@ -48,9 +48,9 @@ def test_tmx(tmp_path, caplog):
         ("a", "c", 5, ""),
         ("fr-CA", "", 5, "other variant of a language: fr-CA"),
         ("a b c", "", 6, "two texts in one language; the languages are ['en', 'fr', 'fr']"),
-        ("a  b", "", 7, "an entity, which is not read"),
+        ("a  b", "", 7, "an entity, which is not supported"),
     ]
-    assert "1 texts are in other variants of 'fr'" in caplog.text and "--target_language fr-CA." in caplog.text
+    assert "1 texts are in variants of 'fr' that" in caplog.text and "--target_language fr-CA." in caplog.text
     canadian = read(path, Columns((("en", "fr-CA"), ("source", "target"))))
     assert canadian[4:6] == [("a", "b", 5, ""), ("fr-FR", "", 5, "other variant of a language: fr-FR")]
     assert read(path, REVERSE)[0] == ("Va", "Go", 1, "")
@@ -83,7 +83,7 @@ def test_an_external_entity_is_not_read_even_if_it_is_not_refused(tmp_path, monk
     doctype = f'<!DOCTYPE tmx [<!ENTITY x SYSTEM "{secret.as_uri()}">]>'
     monkeypatch.setattr(formats, "_refuse_entities", lambda *_: None)
     path = tmx_file(tmp_path / "a.tmx", tu(en="a &x;", fr="b"), doctype=doctype)
-    assert read(path) == [("a  b", "", 1, "an entity, which is not read")]
+    assert read(path) == [("a  b", "", 1, "an entity, which is not supported")]
 
 
 def test_xml_that_is_refused(tmp_path):
@@ -235,7 +235,7 @@ def test_what_pos_may_have(tmp_path):
 def test_a_po_that_is_refused(tmp_path):
     refused(written(tmp_path / "a.po", 'msgid "Go\nmsgstr "Va"\n'), "a.po, line 1: not PO")
     (tmp_path / "b.po.gz").write_bytes(gzip.compress(b"\n" * (formats.LARGEST + 1)))
-    refused(tmp_path / "b.po.gz", "b.po.gz has over 100 MiB, unpacked")
+    refused(tmp_path / "b.po.gz", "b.po.gz has over 100 MiB decompressed")
 
 
 @pytest.mark.parametrize(
@@ -257,7 +257,7 @@ def test_an_installed_package_that_does_not_load_is_not_called_missing(tmp_path,
     refused(
         written(tmp_path / "a.xlsx", "x"),
         "a.xlsx: The package openpyxl is installed, but does not load: No module named 'a_package_that_it_needs'. "
-        "Repair it: pip uninstall openpyxl, then",
+        "Reinstall it: pip uninstall openpyxl, then",
     )
     broken.write_text("raise ImportError('its library is of another version')")
     refused(written(tmp_path / "b.xlsx", "x"), "does not load: its library is of another version.")

@@ -108,7 +108,7 @@ def test_a_resume_on_other_base_weights_is_refused(tmp_path, tiny_run, settings)
     original = (base / "model.safetensors").read_bytes()
     save_file(changed, base / "model.safetensors", {"format": "pt"})
     again = {"init_from": base, "max_steps": 5, "resume_from_checkpoint": "true"}
-    with pytest.raises(GlossaError, match="checkpoint-3 cannot be continued: init_from has other weights"):
+    with pytest.raises(GlossaError, match="checkpoint-3 cannot be continued: the weights of init_from have changed"):
         train(settings(tmp_path / "run", **again))
     (base / "model.safetensors").write_bytes(original)
     train(settings(tmp_path / "run", **again))
@@ -117,12 +117,12 @@ def test_a_resume_on_other_base_weights_is_refused(tmp_path, tiny_run, settings)
 @pytest.mark.parametrize("change", ["missing", "another shape", "another name"])
 def test_adapters_that_do_not_fit_are_refused(tmp_path, tiny_run, change):
     adapters = Adapters(load_model(str(tiny_run)), 2)
-    adapters.save_beside(tmp_path)
+    adapters.save_adapters(tmp_path)
     adapters.load(tmp_path)
     found = load_file(tmp_path / ADAPTER_WEIGHTS)
     name = sorted(found)[0]
     weight = found.pop(name)
     found |= {"another shape": {name: weight[:1]}, "another name": {f"{name}x": weight}}.get(change, {})
     save_file(found, tmp_path / ADAPTER_WEIGHTS)
-    with pytest.raises(GlossaError, match=r"is not of this model and lora_rank: .*lora_"):
+    with pytest.raises(GlossaError, match=r"does not fit this model and lora_rank: .*lora_"):
         adapters.load(tmp_path)

@@ -44,7 +44,7 @@ def test_what_teaches_nothing_is_refused_by_line_and_reason(tmp_path, tiny_run, 
         "  2 (line 2, 3): The correction is equal to the text or to its translation.",
         "  1 (line 4): The correction has no words.",
         "  1 (line 5): The correction is much shorter or longer than the text.",
-        "  1 (line 6): The correction is there already.",
+        "  1 (line 6): The correction is a duplicate.",
         "  1 (line 7): The text is held out to measure the model.",
         "  1 of other languages are left out.",
     ]
@@ -66,7 +66,7 @@ def test_a_file_without_corrections_is_refused(tmp_path, tiny_run):
     (tmp_path / "c.jsonl").write_text('{"source": "a b.", "correction": "?"}\n{')
     with pytest.raises(GlossaError, match=r"(?s)no correction is left to learn.*line 2.*line 1"):
         select(tmp_path / "c.jsonl", RunFolder(tiny_run), ("en", "fr"))
-    with pytest.raises(GlossaError, match="there is no such file"):
+    with pytest.raises(GlossaError, match="does not exist"):
         select(tmp_path / "none.jsonl", RunFolder(tiny_run), ("en", "fr"))
 
 
@@ -104,7 +104,7 @@ def test_sources_are_replayed_by_weight(tmp_path, caplog):
     (tmp_path / "data_report.json").write_text(json.dumps(report))
     found = recipe_of(RunFolder(tmp_path), "runs/a", tmp_path / "c.jsonl", 150)["sources"]
     assert [source.get("weight") for source in found] == [None, 2.5, None, 4]
-    assert "all its pairs are replayed" in caplog.text
+    assert "all pairs are replayed" in caplog.text
 
 
 def test_replayed_pairs_are_a_random_sample(tmp_path):
@@ -148,7 +148,7 @@ def test_a_model_without_its_run_is_refused(tmp_path, tiny_run):
     (tmp_path / "model").mkdir()
     for name in ("config.json", "tokenizer.json", "tokenizer_config.json"):
         (tmp_path / "model" / name).write_bytes((tiny_run / name).read_bytes())
-    with pytest.raises(GlossaError, match="is not the folder of a run that keeps its recipe and held-out pairs"):
+    with pytest.raises(GlossaError, match="is not the folder of a run with its recipe and held-out pairs"):
         command.main(["--init_from", str(tmp_path / "model"), "--corrections", "c.jsonl"])
 
 
@@ -174,7 +174,7 @@ def test_corrections_are_learned_and_the_new_model_is_compared(tmp_path, tiny_ru
     assert f"translated as corrected: 0 of 6 before, {now.count('a a!')} now." in printed
     assert printed.rstrip().endswith(f"are not translated worse. The new model is in {new}.")
     assert compare(tiny_run, tiny_run, [correction("a b.", "b a?")])
-    assert "0 of 20 translations are others now" in capsys.readouterr().out
+    assert "0 of 20 translations have changed" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

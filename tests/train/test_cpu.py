@@ -156,11 +156,11 @@ def test_bf16_must_be_clearly_faster(monkeypatch, threads, bf16, float32, expect
         ({"architecture": "aarch64", "bf16": True}, []),
         (
             {"cpu_name": "EPYC", "avx512_bf16": False, "avx2": True},
-            ["EPYC has no bf16 instructions: bf16 is emulated, many times slower. Set --bf16 false."],
+            ["EPYC has no bf16 instructions, so bf16 is emulated and many times slower. Set --bf16 false."],
         ),
         (
             {"architecture": "aarch64", "bf16": False},
-            ["aarch64 has no bf16 instructions: bf16 is emulated, many times slower. Set --bf16 false."],
+            ["aarch64 has no bf16 instructions, so bf16 is emulated and many times slower. Set --bf16 false."],
         ),
     ],
 )

@@ -77,7 +77,7 @@ def test_gpu_energy_is_counted_and_a_lost_gpu_ends_the_measurement(meter, tmp_pa
 def test_a_machine_without_the_driver_of_a_gpu_has_no_counter(monkeypatch):
     class Missing(Driver):
         def nvmlInit(self):
-            raise self.NVMLError("Driver Not Loaded")
+            raise self.NVMLError("Driver Not LoadedSource")
 
     monkeypatch.setitem(sys.modules, "pynvml", Missing())
     assert energy._gpus() == []

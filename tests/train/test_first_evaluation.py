@@ -77,7 +77,7 @@ def test_a_start_that_does_not_translate_is_named(tuned, tiny_run, caplog):
     with caplog.at_level(logging.WARNING):
         evaluations = tuned(tiny_run, max_steps=2)
     assert evaluations[0]["eval_bleu"] < 1 and evaluations[0]["eval_chrf"] < 25
-    assert f"{tiny_run} translates the validation pairs with BLEU 0.00 and chrF++ " in caplog.text
+    assert f"{tiny_run} translates the validation pairs with only BLEU 0.00 and chrF++ " in caplog.text
 
 
 def test_a_start_that_translates_is_not(tuned, learned_run, caplog):
@@ -91,7 +91,7 @@ def test_a_start_that_translates_is_not(tuned, learned_run, caplog):
 def test_a_rate_that_changes_nothing_is_said_at_once_and_at_the_end(tuned, learned_run, caplog, capsys):
     with caplog.at_level(logging.WARNING):
         tuned(learned_run, learning_rate=1e-20)
-    assert caplog.text.count("The first evaluation shows no learning") == 1
+    assert caplog.text.count("The first evaluation shows no improvement") == 1
     assert "Advice: The tuned model equals its start: loss" in capsys.readouterr().out
 
 
@@ -107,4 +107,4 @@ def test_a_new_model_must_be_better_than_frequencies(loss, warned, caplog):
     with caplog.at_level(logging.WARNING):
         for _ in range(2):
             watcher.on_evaluate(arguments, state, None, {"eval_loss": loss * by_hand, "eval_bleu": 0.0})
-    assert caplog.text.count("shows no learning") == int(warned)
+    assert caplog.text.count("shows no improvement") == int(warned)

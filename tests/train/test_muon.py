@@ -9,7 +9,7 @@ from small_models import QUIET, same_weights
 
 from glossa.base.errors import GlossaError
 from glossa.train import muon
-from glossa.train.muon import Muon, layer_matrices, orthogonalize, precision, put_beside
+from glossa.train.muon import Muon, combine_with_muon, layer_matrices, orthogonalize, precision
 from glossa.train.plan.arguments import parse_settings
 
 
@@ -19,7 +19,7 @@ def test_muon_has_the_matrices_of_the_layers(tiny_model, tied):
     names = {id(weight): name for name, weight in model.named_parameters()}
     chosen = {names[id(weight)] for weight in layer_matrices(model)}
     assert chosen == {name for name, weight in model.named_parameters() if ".layers." in name and weight.ndim == 2}
-    optimizer = put_beside(torch.optim.AdamW(model.parameters()), model, 0.1, 0.0)
+    optimizer = combine_with_muon(torch.optim.AdamW(model.parameters()), model, 0.1, 0.0)
     held = [names[id(weight)] for group in optimizer.param_groups for weight in group["params"]]
     assert sorted(held) == sorted(names.values()), "every weight once"
 
@@ -33,7 +33,7 @@ def torchs_in_float32(monkeypatch):
 def test_a_step_is_that_of_both_optimizers(tiny_model, torchs_in_float32):
     model = tiny_model()
     alone = copy.deepcopy(model)
-    optimizer = put_beside(torch.optim.AdamW(model.parameters(), lr=0.01), model, 0.2, 0.1)
+    optimizer = combine_with_muon(torch.optim.AdamW(model.parameters(), lr=0.01), model, 0.2, 0.1)
     matrices = layer_matrices(alone)
     others = [weight for weight in alone.parameters() if all(weight is not matrix for matrix in matrices)]
     parts = [
@@ -144,7 +144,7 @@ def test_weights_without_a_gradient_stay():
 
 def test_schedules_scale_both_rates_also_after_loading(tiny_model):
     model = tiny_model()
-    optimizer = put_beside(torch.optim.AdamW(model.parameters(), lr=0.01), model, 0.2, 0.0)
+    optimizer = combine_with_muon(torch.optim.AdamW(model.parameters(), lr=0.01), model, 0.2, 0.0)
     state = optimizer.state_dict()
     optimizer.load_state_dict(state)
     scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 0.5**step)

@@ -8,7 +8,7 @@ from published_models import publish
 from small_models import UNSIZED
 
 from glossa.base.errors import GlossaError
-from glossa.train.data.encoding.extension import parts_of
+from glossa.train.data.encoding.extension import piece_parts
 from glossa.train.plan.arguments import parse_settings
 from glossa.train.plan.start import add_language, add_pieces, grow
 from glossa.train.run import train
@@ -43,7 +43,7 @@ def test_the_new_token_begins_as_the_mean_of_the_languages(tmp_path, left):
 @pytest.mark.parametrize("family", ["m2m100", "mbart-50", "opus-mt"])
 def test_families_with_fixed_languages_refuse_another(family, tmp_path):
     folder = publish(family, tmp_path / "model", SOURCES, TARGETS)
-    with pytest.raises(GlossaError, match="add_language is tlh, but the model of init_from takes no further language"):
+    with pytest.raises(GlossaError, match="add_language is tlh, but the model of init_from does not support new"):
         add_language(load_tokenizer(str(folder)), "tlh")
 
 
@@ -100,7 +100,7 @@ def test_further_pieces_begin_as_the_mean_of_their_parts(kind, tmp_path, tiny_ru
     grow(model, tokenizer, len(before))
     after = model.get_input_embeddings().weight
     assert after[: len(before)].equal(before) and len(after) == len(tokenizer) > len(before)
-    parts = parts_of(tokenizer.backend_tokenizer, len(before))
+    parts = piece_parts(tokenizer.backend_tokenizer, len(before))
     assert sorted(parts) == list(range(len(before), len(after)))
     for piece, old in parts.items():
         torch.testing.assert_close(after[piece], before[old].mean(0))
@@ -120,5 +120,5 @@ def test_a_model_with_further_pieces_is_trained_and_loaded(further, tiny_run):
 
 def test_a_vocabulary_in_other_files_takes_no_pieces(tmp_path):
     folder = publish("opus-mt", tmp_path / "model", SOURCES, TARGETS)
-    with pytest.raises(GlossaError, match="add_vocabulary is 5, but a MarianTokenizer takes no further pieces"):
+    with pytest.raises(GlossaError, match="add_vocabulary is 5, which MarianTokenizer does not support"):
         add_pieces(load_tokenizer(str(folder)), TARGETS, 5)

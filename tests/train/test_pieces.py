@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from glossa.train.pieces import joined, loss_sums, pieces
+from glossa.train.pieces import join_batches, loss_sums, split_batch
 
 
 def batch(lengths, generator):
@@ -22,20 +22,20 @@ LENGTHS = [(3, 2), (2, 9), (7, 7), (1, 1), (12, 3), (2, 2)]
 
 def test_pieces_hold_all_rows_in_order_within_the_budget():
     whole = batch(LENGTHS, torch.Generator().manual_seed(0))
-    parts = list(pieces(whole, 0, 18))
+    parts = list(split_batch(whole, 0, 18))
     # Rows times the longest of both sides: 2 x 9, 1 x 7 (with the next two it were 3 x 12), 1 x 1 ...
     assert [tuple(part["input_ids"].shape) for part in parts] == [(2, 3), (2, 7), (1, 12), (1, 2)]
     assert [tuple(part["labels"].shape) for part in parts] == [(2, 9), (2, 7), (1, 3), (1, 2)]
     assert all(part["decoder_input_ids"].shape == part["labels"].shape for part in parts)
-    assert torch.equal(joined([part["input_ids"] for part in parts], 0), whole["input_ids"])
-    assert torch.equal(joined([part["labels"] for part in parts], -100), whole["labels"])
+    assert torch.equal(join_batches([part["input_ids"] for part in parts], 0), whole["input_ids"])
+    assert torch.equal(join_batches([part["labels"] for part in parts], -100), whole["labels"])
 
 
 def test_labels_of_source_tokens_keep_their_places():
     """As when masked tokens are filled in: the last tokens of a row have no label."""
     ids = torch.tensor([[5, 6, 7, 8], [9, 10, 0, 0], [11, 12, 13, 0]])
     labels = torch.tensor([[-100, 6, -100, -100], [9, -100, -100, -100], [-100, -100, 13, -100]])
-    parts = list(pieces({"input_ids": ids, "attention_mask": (ids != 0).long(), "labels": labels}, 0, 6))
+    parts = list(split_batch({"input_ids": ids, "attention_mask": (ids != 0).long(), "labels": labels}, 0, 6))
     assert [part["input_ids"].tolist() for part in parts] == [[[5, 6, 7, 8]], [[9, 10, 0], [11, 12, 13]]]
     assert all(part["labels"].shape == part["input_ids"].shape for part in parts)
 
@@ -46,7 +46,7 @@ def test_the_loss_of_pieces_is_that_of_the_batch(tiny_model):
     expected = model(**whole)
     tokens = sum(target for _, target in LENGTHS)
     right = (expected.logits.argmax(-1) == whole["labels"]).sum()
-    sums = loss_sums(model, pieces(whole, 0, 10))
+    sums = loss_sums(model, split_batch(whole, 0, 10))
     assert sums.tolist() == pytest.approx([expected.loss.item() * tokens, right.item(), tokens], rel=1e-9)
     assert sums.tolist() == pytest.approx(loss_sums(model, [whole]).tolist(), rel=1e-9)
 
@@ -60,5 +60,5 @@ def test_no_piece_has_more_logits_than_the_budget(tiny_model):
         seen.append(output.logits.shape[0] * output.logits.shape[1])
         return output
 
-    loss_sums(watched, pieces(batch([(5, 8)] * 64, torch.Generator().manual_seed(2)), 0, 32))
+    loss_sums(watched, split_batch(batch([(5, 8)] * 64, torch.Generator().manual_seed(2)), 0, 32))
     assert seen == [32] * 16

@@ -147,7 +147,7 @@ def test_a_stream_of_changed_pairs_is_tokenized(prepared):
 
 def test_another_vocabulary_tokenizes_again(prepared, texts, caplog, tmp_path):
     _, run, folder = prepared()
-    line = f"The token ids in {folder} are of another vocabulary; the pairs are tokenized again."
+    line = f"The token ids in {folder} are from another vocabulary. Tokenizing the pairs again."
     changed = [
         {"vocab_size": 279},
         {"tokenizer_model": "unigram", "vocab_size": 60},

@@ -260,7 +260,7 @@ def test_a_validation_pair_longer_than_the_positions(tmp_path, tiny_train, tiny_
     changes = {"validation_path": validation, "position_embedding_type": positions, "max_steps": 5, "eval_steps": 5}
     changes |= {"max_source_positions": 60, "max_target_positions": 60, "max_length": 60, "test_size": 0}
     run = RunFolder(tiny_train(tmp_path / "run", **changes))
-    left_out = "validation: 1 of 3 pairs are longer than the positions of the model"
+    left_out = "validation: 1 of 3 pairs are longer than the model's maximum positions"
     assert (left_out in caplog.text) == (positions == "learned")
     assert any("eval_bleu" in entry for entry in run.history) and run.metrics["validation"]
 

@@ -1,4 +1,4 @@
-"""What every other room stands on: errors, the files of a run, languages, paths, caching, batches, words, scores.
+"""Shared foundations: errors, the files of a run, languages, paths, caching, batches, word alignment and metrics.
 
-Modules here know nothing of training, translating or file formats, and import only each other and `model`.
+Modules here are independent of training, translation and file formats, and import only each other and `model`.
 """

@@ -7,21 +7,21 @@ import numpy as np
 
 
 class TokenBatchSampler:
-    """Yields batches as lists of row numbers; an epoch yields each row once. For the `batch_sampler` of a DataLoader.
+    """Batch sampler for a DataLoader that limits batches by tokens. It yields lists of row indices, each row once.
 
-    Rows are sorted by length and cut into batches that fill the budget. If all rows of a step had one length, the
+    Rows are sorted by length and cut into batches that fill the budget. If all rows of a step had the same length, the
     model would overfit to it. Therefore a batch mixes two neighboring target lengths, shuffled in every epoch, and
     the n batches of a step come from n parts of the length range: the shortest n-th of all batches, the next n-th,
     and so on. The cuts depend only on the lengths, so every epoch has the same number of batches.
 
     Args:
-        source_lengths: Tokens of each row's source.
-        target_lengths: Tokens of each row's target.
-        batch_tokens: Most tokens of a batch on either side: rows times the longest row, padding included. A longer
-            single row is a batch of its own.
+        source_lengths: Number of tokens in each row's source.
+        target_lengths: Number of tokens in each row's target.
+        batch_tokens: Maximum tokens of a batch on either side: rows times the longest row, padding included. A longer
+            row forms a batch by itself.
         seed: Seed of the order, together with the epoch.
-        batches_a_step: Batches per step, over all processes. The number of batches is made a multiple of it by cutting
-            the largest batches in two; no row is repeated or dropped.
+        batches_a_step: Batches per step, over all processes. The largest batches are cut in two until the number of
+            batches is a multiple of it; no row is repeated or dropped.
         processes: Number of processes that share the batches of a step: batch i goes to process i modulo `processes`,
             as in Accelerate. The order within a step gives all processes about the same number of tokens. It does not
             change which batches form a step.
@@ -50,9 +50,9 @@ class TokenBatchSampler:
         self.epoch = epoch
 
     def set_lengths(self, source_lengths: Sequence[int], target_lengths: Sequence[int]) -> None:
-        """Form batches from new lengths of the same rows, as many as before.
+        """Form the same number of batches from new lengths of the same rows.
 
-        If they do not fit into as many batches, all batches may be larger than `batch_tokens` by the same share.
+        If the rows do not fit, `batch_tokens` is raised for all batches.
         """
         self.source_lengths, self.target_lengths = np.asarray(source_lengths), np.asarray(target_lengths)
         count, budget = len(self), float(self.batch_tokens)
@@ -61,7 +61,7 @@ class TokenBatchSampler:
         self.bounds = bounds
 
     def add_batches(self, share: float) -> None:
-        """Cut the largest batches in two until there are more by `share`, as spare room for [`set_lengths`]."""
+        """Cut the largest batches in two until their number has grown by `share`, as reserve for [`set_lengths`]."""
         steps = -(-round((1 + share) * len(self)) // self.batches_a_step)
         self.bounds = self._cut(self.bounds.tolist(), steps * self.batches_a_step)
 
@@ -79,7 +79,7 @@ class TokenBatchSampler:
             yield order[self.bounds[batch] : self.bounds[batch + 1]].tolist()
 
     def _deal(self, batches: list[int], tokens: np.ndarray) -> list[int]:
-        """`batches` in another order within each step: the largest go to the processes with the fewest tokens."""
+        """Reorder the batches within each step, so that the largest go to the processes with the fewest tokens."""
         loads, dealt = np.zeros(self.processes), []
         for first in range(0, len(batches), self.batches_a_step):
             step = sorted(batches[first : first + self.batches_a_step], key=lambda batch: -tokens[batch])
@@ -91,9 +91,9 @@ class TokenBatchSampler:
         return dealt
 
     def imbalance(self) -> dict[str, float]:
-        """By how much the target tokens of the busiest process exceed the mean of all: in an epoch, and in a step.
+        """How far the target tokens of the busiest process exceed the mean of all processes, per epoch and per step.
 
-        In every step the other processes wait for the busiest one; the value for a step is the mean over the steps.
+        In every step, all processes wait for the busiest one. The value for a step is the mean over the steps.
         """
         tokens = np.array([self.target_lengths[rows].sum() for rows in self])
         loads = tokens.reshape(-1, self.batches_a_step // self.processes, self.processes).sum(1)  # [steps, processes]
@@ -104,7 +104,7 @@ class TokenBatchSampler:
         }
 
     def padding(self) -> float:
-        """Share of padding among all tokens of an epoch, source and target: 1 - real / (rows x longest)."""
+        """Fraction of padding among all source and target tokens of an epoch: 1 - real / (rows x longest)."""
         real = padded = 0
         for rows in self:
             for lengths in (self.source_lengths[rows], self.target_lengths[rows]):
@@ -113,18 +113,17 @@ class TokenBatchSampler:
         return float(1 - real / padded) if padded else 0.0
 
     def _sorted(self, rows: np.ndarray) -> np.ndarray:
-        """`rows` by target length in steps of two, then by source length; ties keep their order."""
+        """Sort `rows` by target length in steps of two, then by source length. The sort is stable."""
         source, target = self.source_lengths[rows], self.target_lengths[rows] // 2
-        # Source lengths alternate between rising and falling: a batch at the border of two target lengths then holds
-        # sources of similar length.
+        # Source lengths rise and fall in turn, so a batch across two target lengths has sources of similar length.
         return rows[np.lexsort((np.where(target % 2, -source, source), target))]
 
     def _bounds(self, budget: int, count: int = 0) -> np.ndarray:
-        """The cuts of the sorted rows: batch i holds rows bounds[i] to bounds[i + 1] - 1; at least `count` batches."""
+        """Bounds of at least `count` batches of sorted rows: batch i has rows bounds[i] to bounds[i + 1] - 1."""
         if not len(self.source_lengths):
             return np.zeros(1, dtype=int)  # no rows, no batches
         order = self._sorted(np.arange(len(self.source_lengths)))
-        # Rows that the shuffle may swap count as the longest of them.
+        # Rows that the shuffle may swap all count as the longest among them.
         source, target = self.source_lengths[order], self.target_lengths[order] // 2
         starts = np.flatnonzero(np.diff(source, prepend=-1) | np.diff(target, prepend=-1))
         kinds_longest = np.maximum.reduceat(np.maximum(self.source_lengths, self.target_lengths)[order], starts)
@@ -140,7 +139,7 @@ class TokenBatchSampler:
         return self._cut(bounds, max(whole, count))
 
     def _cut(self, bounds: list[int], count: int) -> np.ndarray:
-        """`bounds` with the largest batches cut in two until there are `count`, or no batch has two rows."""
+        """Cut the largest batches in two until there are `count`, or every batch has a single row."""
         while len(bounds) - 1 < min(count, bounds[-1]):
             largest = int(np.argmax(np.diff(bounds)))
             bounds.insert(largest + 1, (bounds[largest] + bounds[largest + 1]) // 2)

@@ -1,9 +1,8 @@
-"""Cached steps over the rows of a dataset, which run again when their code or settings change.
+"""Cached processing of dataset rows, which runs again when its code or settings change.
 
-`datasets` hashes a function by its name and by the objects it uses. That misses changes in the code that it calls, and
-a tokenizer's hash changes with the padding it was last used with. Here the fingerprint of a result covers the rows,
-the settings, the source text of the modules involved, and the versions of Python, Glossa and the libraries that read
-and change text.
+`datasets` hashes a function by its name and the objects it uses. That misses changes in the code it calls, and the
+hash of a tokenizer changes with its last padding. Here the fingerprint covers the rows, the settings, the source code
+of the modules involved, and the versions of Python, Glossa and the libraries that process text.
 """
 
 import inspect
@@ -33,7 +32,7 @@ LIBRARIES = (
     "datasets", "defusedxml", "ftfy", "huggingface-hub", "langcodes", "lxml", "numpy", "openpyxl", "py3langid",
     "pyarrow", "rapidfuzz", "regex", "tokenizers", "transformers", "xxhash",
 )  # fmt: skip
-ROWS = 1000  # that are converted together
+ROWS = 1000  # converted at a time
 
 
 def cached_map(
@@ -42,10 +41,10 @@ def cached_map(
     """`rows.map(function, batched=True, **options)`, cached.
 
     Args:
-        rows: What to map.
+        rows: The dataset to map.
         function: Maps a batch of rows to a batch of rows.
-        settings: Everything else that the result depends on, of plain types.
-        code: Modules that `function` calls, besides the one that defines it.
+        settings: Everything else that the result depends on, in plain types.
+        code: Modules that `function` calls, apart from the one that defines it.
         options: Arguments of `Dataset.map`.
     """
     fingerprint = _fingerprint(function, (rows._fingerprint, settings), code)
@@ -59,12 +58,12 @@ def cached_rows(
     settings: Any,
     code: Sequence[ModuleType] = (),
 ) -> Dataset:
-    """The rows that `generate(**arguments)` yields, cached. `settings` stand for their content: files, version.
+    """The rows that `generate(**arguments)` yields, cached. `settings`, such as files and versions, identify them.
 
-    `Dataset.from_generator` encodes row by row, which takes several times as long as reading them.
+    `Dataset.from_generator` encodes row by row, which takes several times as long as reading the rows.
     """
     tables = _tables_of(generate(**arguments), features.arrow_schema)
-    return _kept(tables, features, _fingerprint(generate, settings, code))
+    return _cached_dataset(tables, features, _fingerprint(generate, settings, code))
 
 
 def cached_tables(
@@ -75,19 +74,19 @@ def cached_tables(
     code: Sequence[ModuleType] = (),
 ) -> Dataset:
     """The rows of the tables that `generate(**arguments)` yields, as [`cached_rows`]."""
-    return _kept(generate(**arguments), features, _fingerprint(generate, settings, code))
+    return _cached_dataset(generate(**arguments), features, _fingerprint(generate, settings, code))
 
 
 def _tables_of(rows: Iterator[dict], schema: pyarrow.Schema) -> Iterator[pyarrow.Table]:
-    # The processes of a stage have one bar together.
+    # The parent process shows one progress bar for all processes of a stage.
     with tqdm(unit=" rows", desc="reading", delay=2, disable=parent_process() is not None) as bar:
         while some := list(islice(rows, ROWS)):
             yield pyarrow.Table.from_pylist(some, schema=schema)
             bar.update(len(some))
 
 
-def _kept(tables: Iterator[pyarrow.Table], features: Features, fingerprint: str) -> Dataset:
-    """The rows of these tables, from a file that is written unless it is there.
+def _cached_dataset(tables: Iterator[pyarrow.Table], features: Features, fingerprint: str) -> Dataset:
+    """The rows of `tables`, from a cache file that is written if it does not exist.
 
     Raises `GlossaError` if the file is damaged.
     """
@@ -107,18 +106,18 @@ def _kept(tables: Iterator[pyarrow.Table], features: Features, fingerprint: str)
         return Dataset(Dataset.from_file(str(path)).data, fingerprint=fingerprint)
     except (OSError, pyarrow.ArrowInvalid) as error:
         raise GlossaError(
-            f"{path}, which keeps rows that were read, is damaged: {error}. Remove it, and they are read again."
+            f"The cache file {path} is damaged: {error}. Remove it, and its rows are read again."
         ) from error
 
 
 def fingerprint_of(rows: Dataset, function: Callable, settings: Any, code: Sequence[ModuleType]) -> str:
-    """The fingerprint of a step over the rows, as in `cached_map`, for steps that store their result themselves."""
+    """The fingerprint of a step over the rows, as in `cached_map`, for a step that stores its own result."""
     return _fingerprint(function, (rows._fingerprint, settings), code)
 
 
 @contextmanager
-def kept_in(folder: Path) -> Iterator[None]:
-    """Inside the context, `datasets` uses this folder as its cache."""
+def cache_in(folder: Path) -> Iterator[None]:
+    """Within the context, `datasets` uses `folder` as its cache."""
     before = datasets.config.HF_DATASETS_CACHE
     datasets.config.HF_DATASETS_CACHE = folder
     try:
@@ -135,7 +134,7 @@ def _fingerprint(function: Callable, settings: Any, code: Sequence[ModuleType]) 
 
 @cache
 def versions() -> dict[str, str]:
-    """The versions of what results depend on besides the code of Glossa; "" for a library that is not installed."""
+    """The versions of Python, Glossa and `LIBRARIES`, on which results depend; "" for a library not installed."""
     found = {"python": platform.python_version(), "glossa": __version__}
     for name in LIBRARIES:
         try:

@@ -1,4 +1,4 @@
-"""The error shown to users, and the errors of libraries that are turned into it."""
+"""The error shown to users, and library errors that are converted to it."""
 
 import importlib
 from importlib.util import find_spec
@@ -6,24 +6,24 @@ from types import ModuleType
 
 
 class GlossaError(Exception):
-    """Bad input from the user: a file, a row, a setting.
+    """Invalid input from the user: a file, a row or a setting.
 
-    The message says what was wrong (file, line, field, value), what is allowed and what to do. Commands print it
+    The message says what is wrong (file, line, field, value), what is allowed and what to do. Commands print it
     without a traceback and exit with status 1; `--debug` shows the traceback.
     """
 
 
 def require(module: str, extra: str, package: str = "", file: object = None) -> ModuleType:
-    """Import a module of an optional package, which Glossa's `extra` installs.
+    """Import a module of an optional package.
 
     Args:
         module: The name of the module.
         extra: The extra of Glossa that installs it.
-        package: The name of its package, if that is not the first part of the module's.
-        file: The file that it is needed for, if there is one.
+        package: The name of its package; by default the first part of the module's name.
+        file: The file that needs it, to name in the error.
 
     Raises:
-        GlossaError: with installation instructions if it is missing, or with its own error if it does not load.
+        GlossaError: with installation instructions if it is missing, or with the import error if it does not load.
     """
     try:
         return importlib.import_module(module)
@@ -34,13 +34,13 @@ def require(module: str, extra: str, package: str = "", file: object = None) -> 
         if find_spec(first) is None:
             raise GlossaError(f"{place}The package {name} is missing. Install it: {command}.") from error
         problem = f"The package {name} is installed, but does not load: {error}."
-        raise GlossaError(f"{place}{problem} Repair it: pip uninstall {name}, then {command}.") from error
+        raise GlossaError(f"{place}{problem} Reinstall it: pip uninstall {name}, then {command}.") from error
 
 
 def http_errors() -> tuple[type[Exception], ...]:
-    """What the HTTP client of huggingface_hub raises: `httpx.HTTPError` before its version 2, then `httpx2`'s.
+    """The exceptions of huggingface_hub's HTTP client: for failed requests, and for invalid URLs.
 
-    The second one is about an invalid address.
+    They are those of `httpx` before version 2 of the client, then those of `httpx2`.
     """
     from huggingface_hub.utils import get_session  # slow to import
 

@@ -1,4 +1,4 @@
-"""Numbers with Chinese characters, as Chinese and Japanese write them: 三十, 二〇二〇, 15万, 17.16亿."""
+"""Chinese and Japanese numbers with Han characters: 三十, 二〇二〇, 15万, 17.16亿."""
 
 import re
 from fractions import Fraction
@@ -12,9 +12,9 @@ TOKEN = re.compile(rf"\d+(?:[.,]\d+)*|[{SIGNS}]")
 
 
 def take_han_numbers(text: str) -> tuple[str, set[int]]:
-    """`text` without its numbers with Chinese characters, and their values.
+    """Remove the numbers with Han characters from `text`; returns the rest and their values.
 
-    A character of a word, as in 一緒, is taken for a number too, so a value may be none.
+    A number character within a word, as in 一緒, counts as a number too, so some values are not real numbers.
     """
     if text.isascii() or not any(sign in text for sign in SIGNS):
         return text, set()
@@ -23,7 +23,7 @@ def take_han_numbers(text: str) -> tuple[str, set[int]]:
 
 def _value(number: str) -> int:
     total = section = Fraction(0)
-    last: Fraction | None = None  # digits that no unit has followed yet
+    last: Fraction | None = None  # digits not yet followed by a unit
     for token in TOKEN.findall(number):
         if token in UNITS:
             section += (1 if last is None else last) * UNITS[token]

@@ -1,31 +1,31 @@
-"""The languages of texts, by py3langid."""
+"""Language identification with py3langid."""
 
 from collections.abc import Sequence
 from functools import cache
 
 import numpy
 
-TOGETHER, FEW = 2000, 30  # texts that are identified together; the longest few are identified alone
-NEAR = 0.001  # to a probability; rounding changes it by less than a hundredth of this
+BATCH, LONGEST = 2000, 30  # texts per batch, and how many of the longest among them are identified one by one
+NEAR = 0.001  # distance between probabilities; rounding changes them by less than a hundredth of this
 
 
 @cache
 def identifier():
-    """The identifier of py3langid, with probabilities."""
+    """py3langid's identifier, with normalized probabilities."""
     from py3langid.langid import MODEL_FILE, LanguageIdentifier  # its model takes half a second to load
 
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
 
 
 def identify(texts: Sequence[str], certain: float) -> list[tuple[str, float]]:
-    """The language of each text and its probability, as `identifier().classify` gives them, much faster.
+    """The language of each text and its probability, as from `identifier().classify`, but much faster.
 
-    The order in which numbers are added differs, so probabilities differ by rounding, but not across `certain`: the
-    library identifies again what is as near to it as `NEAR`, and the longest texts.
+    Numbers are added in another order, so probabilities differ by rounding. They do not cross the threshold `certain`,
+    since texts within `NEAR` of it, like the longest texts, are identified again by the library.
     """
     found: list[tuple[str, float]] = []
-    for start in range(0, len(texts), TOGETHER):
-        part = texts[start : start + TOGETHER]
+    for start in range(0, len(texts), BATCH):
+        part = texts[start : start + BATCH]
         best, probabilities = _classify(list(map(identifier()._encode, part)))
         sure = numpy.abs(probabilities - certain) > NEAR  # false for NaN
         found += [
@@ -36,14 +36,14 @@ def identify(texts: Sequence[str], certain: float) -> list[tuple[str, float]]:
 
 
 def _classify(texts: Sequence[bytes]) -> tuple[numpy.ndarray, numpy.ndarray]:
-    """The class of each text and its probability; NaN of those that were not followed to their end."""
+    """The class of each text and its probability; NaN for texts that were not read to the end."""
     from scipy.sparse import csr_matrix
 
     known, (owners, features, whole) = identifier(), _walk(texts)
-    used, places = numpy.unique(features, return_inverse=True)  # few, so that their table is small
+    used, places = numpy.unique(features, return_inverse=True)  # a small part of all features
     ones = numpy.ones(len(owners), numpy.float32)
     counts = csr_matrix((ones, (owners, places)), shape=(len(texts), len(used)))
-    counts.data = numpy.log1p(counts.data)  # equal features were added
+    counts.data = numpy.log1p(counts.data)  # the matrix has summed equal features
     scores = counts @ known.nb_ptc[used].astype(numpy.float32) + known.nb_pc  # [texts, classes]
     scores = scores / numpy.sqrt(numpy.maximum(list(map(len, texts)), 1))[:, None]
     scores = numpy.exp(scores - scores.max(1, keepdims=True))
@@ -56,20 +56,21 @@ def _classify(texts: Sequence[bytes]) -> tuple[numpy.ndarray, numpy.ndarray]:
 
 
 def _walk(texts: Sequence[bytes]) -> tuple[numpy.ndarray, numpy.ndarray, numpy.ndarray]:
-    """The features of py3langid in texts, all followed at once: text and feature of each, and which texts are whole.
+    """Find the features of py3langid in all texts at once.
 
-    The longest texts are not followed to their end, which takes as many steps as they have bytes.
+    Returns the text index of each feature, the feature, and whether each text was read to its end. The longest texts
+    are not, since each byte of the longest one takes a step.
     """
     moves, rows, features = _automaton()
     order = numpy.array(sorted(range(len(texts)), key=lambda row: -len(texts[row])), numpy.int64)
     lengths = numpy.array([len(texts[row]) for row in order], numpy.int64)
     letters = numpy.frombuffer(b"".join(texts[row] for row in order), numpy.uint8)
     starts = numpy.cumsum(lengths) - lengths
-    longest = int(lengths[FEW]) if len(texts) > FEW else 0
+    longest = int(lengths[LONGEST]) if len(texts) > LONGEST else 0
     states = numpy.zeros(len(texts), numpy.int64)
     owners, found = [numpy.zeros(0, numpy.int64)], [numpy.zeros(0, numpy.int64)]
     for place in range(longest):
-        left = int(numpy.searchsorted(-lengths, -place))  # texts that are longer
+        left = int(numpy.searchsorted(-lengths, -place))  # number of longer texts
         states[:left] = moves[rows[states[:left]] + letters[starts[:left] + place]]
         here = features[states[:left]]
         hits = numpy.flatnonzero(here >= 0)

@@ -1,9 +1,9 @@
-"""Names and codes of languages. This module loads no library with itself, so that settings are checked quickly."""
+"""Names and codes of languages. Imports no library at first, so that settings are checked quickly."""
 
 import re
 from collections.abc import Sequence
 
-# By the code that Glossa uses (ISO 639-1 if there is one): codes of ISO 639-2 and 639-3, and names.
+# By Glossa's code (ISO 639-1 if it exists): the ISO 639-2 and 639-3 codes, and names.
 LANGUAGES = {
     "af": "afr afrikaans", "am": "amh amharic", "an": "arg aragonese", "ar": "ara arb arabic", "as": "asm assamese",
     "az": "aze azj azerbaijani", "ba": "bak bashkir", "be": "bel belarusian", "bg": "bul bulgarian",
@@ -58,7 +58,7 @@ def language_name(code: str) -> str:
 def direction(source: str | None, *targets: str | None) -> str:
     """The languages of a model in words: "English to French", "English to German and French".
 
-    Of one target and no source it is the target alone, of several targets "several languages to German and French".
+    Without a source it is the target, or with several targets "several languages to German and French".
     """
     *first, last = [language_name(code) for code in targets if code] or [""]
     into = f"{', '.join(first)} and {last}" if first else last
@@ -67,14 +67,14 @@ def direction(source: str | None, *targets: str | None) -> str:
 
 
 def same_language(one: str, other: str) -> bool:
-    """Whether two codes are of one language in one script: "pt" and "pt_BR" are, "zh_CN" and "zh_TW" are not."""
+    """Whether two codes have the same language and script: "pt" and "pt_BR" do, "zh_CN" and "zh_TW" do not."""
     if one == other:
         return True
     return (language_code(one) or one) == (language_code(other) or other) and _script(one) == _script(other)
 
 
 def find_language(wanted: str, known: Sequence[str]) -> str | None:
-    """The one of the `known` codes that is `wanted`, a code, or that is of the same language and script; or None."""
+    """The code in `known` that equals `wanted`, or else has the same language and script; None if there is none."""
     if wanted in known:
         return wanted
     plain = language_code(wanted)
@@ -83,7 +83,7 @@ def find_language(wanted: str, known: Sequence[str]) -> str | None:
 
 
 def same_variant(one: str, other: str) -> bool:
-    """Whether two codes are of one language in one script and region, the likely ones if a code has none."""
+    """Whether two codes have the same script and region; a missing script or region is the most likely one."""
     import langcodes  # rarely needed here
 
     try:
@@ -102,6 +102,6 @@ def _script(code: str) -> str | None:
         return None
 
 
-def settled_code(name: str) -> str:
-    """`name`, or the code of the language that it names; a script or region stays, as in "pt_BR"."""
+def normalized_code(name: str) -> str:
+    """The code of a language given by name or code; other names, and codes such as "pt_BR", are returned unchanged."""
     return _CODES.get(name.strip().casefold(), name)

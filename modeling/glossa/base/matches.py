@@ -1,4 +1,4 @@
-"""What a model reads of a translation memory: a match behind the source, and how often in training."""
+"""Translation memory matches as model input: a match is appended to the source, also in training."""
 
 from collections.abc import Sequence
 from random import Random
@@ -7,17 +7,17 @@ from ..model.spans_glossa import ITEM, MARK, MEMORY
 from .pair import Pair
 from .word_links import find_words
 
-USED = 70  # the least score of a match in training, and in use unless another is asked for
-RANDOM = 0.03  # of the pairs with a match, which see any other pair instead, so that a model does not trust it blindly
+USED = 70  # minimum score of a match in training, and the default minimum in translation
+RANDOM = 0.03  # share of pairs with a match that see a random pair instead, so that the match is not trusted blindly
 MATCH = ["match_source", "match_target"]
 MATCH_SCORE = "match_score"
 
 
-def behind(source: str, match: Pair) -> str:
-    """What a model reads behind a source: the translation of a match, and words of its source that the source lacks.
+def memory_suffix(source: str, match: Pair) -> str:
+    """The text appended to a source: the translation of a match, and the words of the match that `source` lacks.
 
-    What holds of the translation follows from the words that do not (the idea of Bulté and Tezcan 2019, section 3, who
-    put the translation alone behind the source; Xu et al. 2020 mark which of its words have a match).
+    These words tell the model which parts of the translation do not apply. Bulté and Tezcan (2019, section 3) append
+    only the translation; Xu et al. (2020) mark which of its words have a match.
     """
     if MARK in source:
         match = Pair(*(ITEM.sub(MARK, side) for side in match))
@@ -26,7 +26,7 @@ def behind(source: str, match: Pair) -> str:
 
 
 def differing_words(known: str, source: str) -> str:
-    """The words of `known` that `source` does not have, in order; case is ignored."""
+    """The words of `known` that `source` lacks, in order; case is ignored."""
     from rapidfuzz.distance import LCSseq
 
     words = find_words(known)
@@ -36,18 +36,18 @@ def differing_words(known: str, source: str) -> str:
 
 
 def sources_with_matches(batch: dict) -> list[str]:
-    """The sources of evaluated rows as a model reads them that uses a memory."""
+    """The sources of a batch of rows, with their matches for a model that uses a translation memory."""
     columns = (batch[name] for name in ("source", *MATCH, MATCH_SCORE))
     return [
-        source + behind(source, Pair(known, target)) if score else source
+        source + memory_suffix(source, Pair(known, target)) if score else source
         for source, known, target, score in zip(*columns, strict=True)
     ]
 
 
-def shown(
+def draw_matches(
     others: Sequence[Pair], pairs: Sequence[Pair], matches: Sequence[Pair], rows: Sequence[int], seed: int, epoch: int
 ) -> list[Pair]:
-    """The matches that pairs see in an epoch: mostly their own, and a share of `RANDOM` any pair of `others`."""
+    """The matches that `pairs` see in an epoch: their own, or for a share of `RANDOM` a random pair of `others`."""
     chosen = []
     for pair, match, row in zip(pairs, matches, rows, strict=True):
         generator = Random((1 << 200) | (seed << 128) | (epoch << 64) | row)

@@ -1,4 +1,4 @@
-"""BLEU, chrF++ and TER by sacreBLEU, with signatures and intervals."""
+"""BLEU, chrF++ and TER from sacreBLEU, with signatures and confidence intervals."""
 
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -11,14 +11,14 @@ from .errors import GlossaError
 from .languages import language_code
 
 METRICS = ("bleu", "chrf", "ter")
-# By code of the target language: words of Chinese, Japanese and Korean, characters if words are not separated.
+# By target language: words of Chinese, Japanese and Korean; characters of other languages without spaces.
 BLEU_TOKENIZERS = {"zh": "zh", "yue": "zh", "ja": "ja-mecab", "ko": "ko-mecab"}
-CHARACTERS = ("zh", "ja-mecab", "ko-mecab", "char")  # tokenizers of languages whose TER compares characters
+CHARACTERS = ("zh", "ja-mecab", "ko-mecab", "char")  # with these tokenizers, TER compares characters
 BLEU_TOKENIZERS |= dict.fromkeys(("th", "lo", "km", "my", "bo", "dz"), "char")
 
 
 class CharacterTER(TER):
-    """TER whose units are characters: `asian_support` leaves runs of kana and Hangul whole."""
+    """TER on characters. sacreBLEU's `asian_support` does not split runs of kana and Hangul."""
 
     def __init__(self):
         super().__init__()
@@ -29,10 +29,10 @@ class CharacterTER(TER):
 
 
 def bleu_tokenizer(language: str, choice: str = "auto") -> str:
-    """The name of sacreBLEU's tokenizer for a target language, such as "ja" or "zh-CN", or `choice` if it is another.
+    """The name of sacreBLEU's tokenizer for a target language, such as "ja" or "zh-CN", or `choice` if not "auto".
 
-    It is 13a for most languages. Raises `GlossaError` for a name that sacreBLEU does not have, and if the tokenizer
-    needs a library that is not installed.
+    It is 13a for most languages. Raises `GlossaError` for an unknown name, or if a library that the tokenizer needs is
+    not installed.
     """
     name = BLEU_TOKENIZERS.get(language_code(language) or language, "13a") if choice == "auto" else choice
     if name not in BLEU.TOKENIZERS:
@@ -51,7 +51,7 @@ def bleu_tokenizer(language: str, choice: str = "auto") -> str:
 
 
 def bleu_metric(tokenize: str) -> BLEU:
-    """sacreBLEU's BLEU with one of its tokenizers. With "none" it does not warn of text that is already tokenized."""
+    """sacreBLEU's BLEU with a tokenizer. With "none" it does not warn about tokenized text."""
     return BLEU(tokenize=tokenize, force=tokenize == "none")
 
 
@@ -62,17 +62,17 @@ def score(
     tokenize: str = "13a",
     metrics: Sequence[str] = METRICS,
 ) -> dict[str, dict]:
-    """The scores of texts against all of their references, by name of the metric.
+    """Score predictions against all of their references; returns the scores by name of the metric.
 
     A score has `score` (0 to 100; TER is an error rate and may exceed 100) and sacreBLEU's `signature`; with
     `n_bootstrap` resamples also `low` and `high`, the bounds of the 95% confidence interval.
 
     Args:
-        predictions: A text for each source.
-        references: One or more texts for each source.
-        n_bootstrap: Resamples for the intervals; 0 for none.
+        predictions: One translation per source.
+        references: One or more references per source.
+        n_bootstrap: Number of bootstrap resamples for the intervals; 0 for no intervals.
         tokenize: The name of BLEU's tokenizer, see [`bleu_tokenizer`].
-        metrics: `bleu` (cased), `chrf` (chrF++) and `ter`, or some of them; the default is all.
+        metrics: Any of `bleu` (cased), `chrf` (chrF++) and `ter`; all by default.
     """
     streams = _streams(references)
     chosen = {name: metric for name, metric in _metrics(tokenize).items() if name in metrics}
@@ -131,7 +131,7 @@ def paired_bootstrap(
         key: {
             "baseline": results[name][0].score,
             "system": results[name][1].score,
-            # sacreBLEU counts larger differences only, and finds none if all translations are equal.
+            # sacreBLEU counts only larger differences, of which equal translations have none.
             "p_value": results[name][1].p_value if results[name][0].score != results[name][1].score else 1.0,
         }
         for name, key in _NAMES.items()
@@ -139,7 +139,7 @@ def paired_bootstrap(
     }
 
 
-_NAMES = {"BLEU": "bleu", "chrF2++": "chrf", "TER": "ter"}  # sacreBLEU's names and ours
+_NAMES = {"BLEU": "bleu", "chrF2++": "chrf", "TER": "ter"}  # sacreBLEU's names and Glossa's
 
 
 def _metrics(tokenize: str) -> dict[str, Metric]:
@@ -155,6 +155,6 @@ def _score(metric: Metric, predictions: list[str], streams: list[list[str | None
 
 
 def _streams(references: list[list[str]]) -> list[list[str | None]]:
-    """References by sentence to sacreBLEU's reference streams, padded with None."""
+    """Convert references by sentence to sacreBLEU's reference streams, padded with None."""
     most = max(len(refs) for refs in references)
     return [[refs[index] if index < len(refs) else None for refs in references] for index in range(most)]

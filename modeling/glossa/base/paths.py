@@ -1,4 +1,4 @@
-"""The files that a setting names. This module imports no library, so that settings are checked quickly."""
+"""Paths and URLs in settings. Imports no library, so that settings are checked quickly."""
 
 import difflib
 import glob
@@ -26,14 +26,14 @@ def is_remote(path: str | Path) -> bool:
 
 
 def masked(text: str) -> str:
-    """`text`, in which the users, passwords and keys of URLs are replaced by `MASK`."""
+    """Replace the users, passwords and keys of the URLs in `text` with `MASK`."""
     return _URL.sub(lambda found: _masked_url(found[0]), text)
 
 
 def _masked_url(url: str) -> str:
     try:
         parts = urlsplit(url)
-    except ValueError:  # it is no URL
+    except ValueError:  # not a URL
         return url
     if not (parts.query or "@" in parts.netloc):
         return url
@@ -48,22 +48,22 @@ def _masked_value(name: str, value: str) -> str:
 
 
 def ending(path: str | Path) -> str:
-    """The lower-case ending of a file name without the ending of its packing: ".tsv" of "A.TSV.gz"."""
+    """The lowercase file extension without that of the compression: ".tsv" for "A.TSV.gz"."""
     path = Path(str(path).lower())
     return Path(path.stem if path.suffix in PACKED else path.name).suffix
 
 
 def is_table(path: str | Path) -> bool:
-    """Whether the file name belongs to a table, not to plain text."""
+    """Whether the file name is that of a table rather than plain text."""
     return ending(path) in TABLES
 
 
 def file_groups(given: Sequence[str | Path]) -> list[tuple[Path, ...]]:
-    """The files of `given` paths in their order, in groups that are read by themselves.
+    """Expand the `given` paths to groups of files, in order. Each group is read independently.
 
-    A folder, or a pattern such as `data/*.tsv`, gives its files sorted by name. Two paths of plain text files are one
-    group, source and target; every other file is a group. Raises `GlossaError` if a file does not exist or is empty,
-    or if a folder or pattern gives no files, files of several formats or of one that is not known.
+    A folder, or a pattern such as `data/*.tsv`, expands to its files sorted by name. Two paths of plain text files
+    form one group, source and target; every other file is its own group. Raises `GlossaError` if a file is missing or
+    empty, or if a folder or pattern matches no files, files of several formats or files of an unknown format.
     """
     paths = [Path(path).expanduser() for path in given]
     if len(paths) == 2 and not any(path.is_dir() or _is_pattern(path) or is_table(path) for path in paths):
@@ -74,7 +74,7 @@ def file_groups(given: Sequence[str | Path]) -> list[tuple[Path, ...]]:
 
 
 def distinct_names(groups: Sequence[Sequence[str | Path]]) -> list[str]:
-    """A short name of each group of files: the names of its files, with folders if others have the same names."""
+    """A short unique name for each group of files: its file names, with as many folders as needed."""
     paths = [[Path(path).parts for path in group] for group in groups]
     longest = max((len(parts) for group in paths for parts in group), default=0)
     names: list[str] = []
@@ -99,14 +99,13 @@ def _files(path: Path) -> list[Path]:
         return [path]
     found.sort()
     if not found:
-        raise GlossaError(f"{path} is a {what} without files; give one that has files of pairs.")
+        raise GlossaError(f"{path} is a {what} without files. Give one that contains files of pairs.")
     formats = {ending(file) if file.is_file() else "folder" for file in found}
     if len(formats) > 1 or not formats <= {*TABLES, ".txt"}:
         names = ", ".join(file.name for file in found[:10]) + (", ..." if len(found) > 10 else "")
         raise GlossaError(
-            f"{path} is a {what} of {len(found)} entries that are not all of one known format: {names}. Allowed is "
-            f"one of {' '.join(TABLES)} .txt (also packed). Give a pattern such as data/*.tsv, or the paths of the "
-            "files."
+            f"{path} is a {what} of {len(found)} entries that are not all of one known format: {names}. Supported "
+            f"formats: {' '.join(TABLES)} .txt (also compressed). Give a pattern such as data/*.tsv, or file paths."
         )
     for file in found:
         _check(file)
@@ -120,4 +119,4 @@ def _check(path: Path) -> None:
         hint = f" Did you mean {near[0]}?" if near else ""
         raise GlossaError(f"{path} does not exist.{hint} Give the path of a file of pairs.")
     if path.is_file() and path.stat().st_size == 0:
-        raise GlossaError(f"{path} is empty (0 bytes); give a file with at least one pair.")
+        raise GlossaError(f"{path} is empty (0 bytes). Give a file with at least one pair.")

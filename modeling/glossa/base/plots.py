@@ -1,24 +1,21 @@
-"""Plots of training curves and attention.
-
-The file name's suffix selects PNG, SVG or PDF.
-"""
+"""Plots of training curves and attention. The file name's suffix selects PNG, SVG or PDF."""
 
 from pathlib import Path
 
 import numpy
-from matplotlib.figure import Figure  # draws without pyplot, whose backend belongs to the program that calls
+from matplotlib.figure import Figure  # pyplot would change the backend of the calling program
 from matplotlib.patches import FancyBboxPatch
 
 from .errors import GlossaError
 
 
 def draw_curves(histories: dict[str, list[dict]], file: Path) -> None:
-    """Training and validation loss (dashed), and validation BLEU, by step; one color per run.
+    """Plot training loss, validation loss (dashed) and validation BLEU by step, with one color per run.
 
-    The training loss is the plain one if the log has it: with smoothing and dropout it would be much higher.
+    The training loss is the one without smoothing and dropout if it was logged, since these raise it a lot.
     """
     figure = Figure(figsize=(11, 4))
-    figure.subplots_adjust(0.07, 0.13, 0.985, 0.91, wspace=0.17)  # a layout engine draws everything twice
+    figure.subplots_adjust(0.07, 0.13, 0.985, 0.91, wspace=0.17)  # a layout engine would draw everything twice
     loss_axes, bleu_axes = figure.subplots(1, 2)
     for number, (name, history) in enumerate(histories.items()):
         color = f"C{number}"
@@ -38,7 +35,7 @@ def draw_curves(histories: dict[str, list[dict]], file: Path) -> None:
 
 
 def draw_page(source: str, target: str, file: Path) -> None:
-    """The page that translates, with the names of its languages: what a card shows of it."""
+    """Draw a preview of the translation page with the names of its languages, for a model card."""
     figure = Figure(figsize=(7, 2.2), facecolor="#f6f6f9")
     axes = figure.add_axes((0, 0, 1, 1), xlim=(0, 70), ylim=(0, 22))
     axes.axis("off")
@@ -53,9 +50,9 @@ def draw_page(source: str, target: str, file: Path) -> None:
 
 
 def draw_attention(weights, rows: list[str], columns: list[str], title: str, file: Path, first_head: int = 0) -> None:
-    """Heat maps of `weights` [heads, rows, columns], one per head, with the tokens as labels.
+    """Plot heat maps of `weights` [heads, rows, columns], one per head, with the tokens as labels.
 
-    `first_head` is the number of the first of these heads.
+    `first_head` is the number of the first head in `weights`.
     """
     wide = min(len(weights), 4)
     high = -(-len(weights) // wide)
@@ -73,9 +70,9 @@ def draw_attention(weights, rows: list[str], columns: list[str], title: str, fil
 def draw_all_attention(
     weights, rows: list[str], columns: list[str], title: str, file: Path, first_head: int = 0
 ) -> None:
-    """Heat maps of `weights` [layers, heads, rows, columns]: a row of the grid per layer, a column per head.
+    """Plot heat maps of `weights` [layers, heads, rows, columns]: a row of the grid per layer, a column per head.
 
-    Only the maps at the left and lower sides have the tokens as labels. `first_head` is as above.
+    Only the maps on the left and bottom edges have the tokens as labels. `first_head` is as in [`draw_attention`].
     """
     layers, heads = weights.shape[:2]
     size = (max(1.5, 0.16 * len(columns)) * heads + 1.5, max(1.5, 0.16 * len(rows)) * layers + 1)
@@ -90,7 +87,7 @@ def draw_all_attention(
 
 def _heat_map(axes, weights, rows: list[str], columns: list[str], title: str, font: str = "medium"):
     image = axes.imshow(weights, vmin=0, vmax=1, cmap="viridis", aspect="auto")
-    # Without this, matplotlib would read dollar signs in tokens as formulas.
+    # With `parse_math`, dollar signs in tokens would start formulas.
     axes.set_xticks(range(len(columns)), columns, rotation=90, parse_math=False, fontsize=font)
     axes.set_yticks(range(len(rows)), rows, parse_math=False, fontsize=font)
     axes.set_title(title, fontsize="small" if font == "medium" else font)
@@ -111,5 +108,5 @@ def _points(history: list[dict], key: str) -> tuple[list[int], list[float]]:
 def _save(figure, file: Path) -> None:
     try:
         figure.savefig(file, dpi=120)
-    except ValueError as error:  # matplotlib's message lists the suffixes it supports
+    except ValueError as error:  # the message lists the supported suffixes
         raise GlossaError(f"{file}: {error}.") from error

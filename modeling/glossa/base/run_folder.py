@@ -1,4 +1,4 @@
-"""The files of a run: the only module that names them, to write or to read them."""
+"""The files of a run. Only this module knows their names."""
 
 import hashlib
 import json
@@ -27,15 +27,15 @@ LIBRARIES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "e
 RECIPE, VERSIONS, DATA_REPORT = "recipe.yaml", "versions.json", "data_report.json"
 METRICS, HISTORY, SAMPLES = "metrics.json", "history.json", "samples.json"
 SAMPLES_TABLE, CURVES, HELD_OUT = "samples.md", "curves.png", "held_out"
-# What is published with the model. The recipe is not published, since it names local paths.
+# Files published with the model. The recipe is not, since it has local paths.
 PUBLISHED = (METRICS, HISTORY, VERSIONS, SAMPLES_TABLE, CURVES)
-# Written last in a checkpoint, so a checkpoint without it was cut short.
+# Written last in a checkpoint, so a checkpoint without it is incomplete.
 CHECKPOINT_STATE = "trainer_state.json"
 CHECKPOINT_PARTS = ("config.json", "tokenizer_config.json", CHECKPOINT_STATE, "scheduler.pt")
 VOCABULARIES = ("tokenizer.json", "target_tokenizer.json", "vocab.json", "target_vocab.json")
 OPTIMIZER = "optimizer.pt"
-SHARDED_PARTS = ("optimizer.bin", "pytorch_model_fsdp.bin")  # in its place after training with FSDP
-DEEPSPEED = "latest"  # in its place after training with DeepSpeed: names the folder of the optimizer
+SHARDED_PARTS = ("optimizer.bin", "pytorch_model_fsdp.bin")  # replace OPTIMIZER with FSDP
+DEEPSPEED = "latest"  # replaces OPTIMIZER with DeepSpeed; has the name of the optimizer's folder
 ADAPTER_WEIGHTS = "lora.safetensors"  # next to the merged weights of a checkpoint
 ADAPTER = "adapter"  # a folder in PEFT's format
 CHECKSUMS = "checksums.json"  # of the other files of a checkpoint
@@ -43,14 +43,14 @@ LOCK = ".lock"
 SIDES = ("source", "target")
 NAMES = {dict: "mapping", list: "list"}
 RESTORE = "Restore it from a copy, or give another folder."
-STREAM = "stream_{}.json"  # in a checkpoint, for each process: its place in the stream of training rows
+STREAM = "stream_{}.json"  # in a checkpoint, for each process: its position in the stream of training rows
 
 
 class RunFolder:
-    """A run's folder. Reading a file that does not exist gives an empty result.
+    """The folder of a run. A file that does not exist is read as empty.
 
     Args:
-        path: The run's `output_dir`. It need not exist yet.
+        path: The run's `output_dir`. It need not exist.
     """
 
     def __init__(self, path: str | Path):
@@ -60,9 +60,9 @@ class RunFolder:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Keep other runs out of the folder, until the end of the block or of this process.
+        """Lock the folder against other runs until the block or this process ends.
 
-        Raises `GlossaError` if another run is in it, or the folder cannot be written.
+        Raises `GlossaError` if another run uses the folder, or if it cannot be written.
         """
         lock, file = FileLock(self.path / LOCK), self.path / LOCK
         made = [path for path in (self.path, *self.path.parents) if not path.exists()]
@@ -72,7 +72,7 @@ class RunFolder:
             lock.acquire(timeout=0)
         except Timeout as error:
             raise GlossaError(
-                f"Another run is training in {self.path}. Wait for its end, or give another --output_dir."
+                f"Another run is training in {self.path}. Wait for it to end, or give another --output_dir."
             ) from error
         except OSError as error:
             raise GlossaError(
@@ -82,7 +82,7 @@ class RunFolder:
             yield
         finally:
             if not had_lock and [path.name for path in self.path.glob("*")] == [LOCK]:
-                # Nothing was written: the start failed. Earlier files and files of others stay.
+                # The start failed and wrote nothing. Earlier files are kept.
                 file.unlink()
                 for path in made:
                     try:
@@ -92,14 +92,14 @@ class RunFolder:
             lock.release()
 
     def write_setup(self, recipe: dict, report: dict, pairs: "DatasetDict") -> None:
-        """Write all settings, the versions of the libraries, the data report and the held-out splits of `pairs`."""
+        """Write all settings, the library versions, the data report and the held-out splits of `pairs`."""
         self.path.mkdir(parents=True, exist_ok=True)
-        (self.path / METRICS).unlink(missing_ok=True)  # of a run that is being continued; they say that it is finished
-        # Others may read the folder, and a recipe is sent to others.
+        (self.path / METRICS).unlink(missing_ok=True)  # metrics mark a run as finished, and this one continues
+        # Other users may read the folder, and recipes are shared.
         write_whole(self.path / RECIPE, yaml.safe_dump(without_secrets(recipe), allow_unicode=True))
         versions = {"python": platform.python_version()} | {name: version(name) for name in LIBRARIES}
         self._write_json(VERSIONS, versions)
-        # A path such as data/pairs looks like a name on the Hub, so whether it was one is known only now.
+        # A path such as data/pairs looks like a repository on the Hub, so record now whether it is a local folder.
         local = [name for name in ("dataset", "init_from") if recipe.get(name) and Path(recipe[name]).exists()]
         self._write_json(DATA_REPORT, without_secrets(report | ({"local": local} if local else {})))
         for split in ("validation", "test"):
@@ -110,7 +110,7 @@ class RunFolder:
 
     @property
     def recipe(self) -> dict:
-        """Every setting of the run, as its file names them."""
+        """All settings of the run, by name."""
         file = self.path / RECIPE
         return read_file(file, yaml.safe_load, dict) if file.is_file() else {}
 
@@ -121,62 +121,61 @@ class RunFolder:
 
     @property
     def data_report(self) -> dict:
-        """The data report as a dictionary, with `local`: the settings that name a folder rather than the Hub."""
+        """The data report, with `local`: the settings that name a local folder rather than a Hub repository."""
         return self._read_json(DATA_REPORT, {})
 
     def changed_data(self, current: dict[str, str]) -> list[str] | None:
-        """The splits whose fingerprints differ from the fingerprints of the run; None if it has none."""
+        """The splits whose fingerprints differ from those of the run; None if the run has no fingerprints."""
         saved = self.data_report.get("fingerprints")
         if saved is None:
             return None
         return [split for split in {**saved, **current} if saved.get(split) != current.get(split)]
 
     def write_data_report(self, report: dict) -> None:
-        """Replace the counts of the data report by the final ones."""
+        """Replace the counts of the data report with the final counts."""
         self._write_json(DATA_REPORT, without_secrets(self.data_report | report))
 
     def held_out_file(self, split: str) -> Path:
-        """Where the `validation` or `test` pairs are kept: JSON Lines of `source`, `target`, `language` and `file`.
+        """The path of the `validation` or `test` pairs: JSON Lines with `source` and `target`.
 
-        The last two only if there are several.
+        Rows also have `language` or `file` if the run has several of them.
         """
         return self.path / HELD_OUT / f"{split}.jsonl"
 
     def load_held_out(self, split: str, language: str | None = None) -> "Dataset":
-        """The pairs of `split` that the run did not train on; with several target languages only pairs of `language`.
+        """Load the held-out pairs of `split`; with several target languages only the pairs of `language`.
 
-        With several files, the column `file` has the name of each pair's file.
-
-        Raises `GlossaError` if it keeps none.
+        With several files, the column `file` has the name of each pair's file. Raises `GlossaError` if the run has no
+        such pairs.
         """
-        from datasets import Dataset  # only here, since commands that translate read recipes too
+        from datasets import Dataset  # slow to import, and translation commands read recipes too
 
         file = self.held_out_file(split)
         if not file.is_file():
-            raise GlossaError(f"{self.path} keeps no {split} pairs ({file} is missing). Give pairs with --data_path.")
+            raise GlossaError(f"{self.path} has no {split} pairs ({file} is missing). Give pairs with --data_path.")
         rows = read_file(file, lambda text: [json.loads(line) for line in text.split("\n") if line], list)
         if not all(isinstance(row, dict) and all(isinstance(row.get(s), str) for s in SIDES) for row in rows):
             raise GlossaError(f"{file} is damaged: a line has no source and target. {RESTORE}")
         own = [row for row in rows if language is None or row.get("language", language) == language]
         if not own:
             into = "" if language is None else f" into {language}"
-            raise GlossaError(f"{self.path} keeps no {split} pairs{into}. Give pairs with --data_path.")
+            raise GlossaError(f"{self.path} has no {split} pairs{into}. Give pairs with --data_path.")
         names = [*SIDES, *(["file"] if all(isinstance(row.get("file"), str) for row in own) else [])]
         return Dataset.from_list([{name: row[name] for name in names} for row in own])
 
     # -- during training --------------------------------------------------------------------------------------------
 
     def checkpoints(self, whole: bool = False) -> list[Path]:
-        """Checkpoint folders, oldest first; with `whole` only those that were written to the end."""
+        """Checkpoint folders, oldest first; with `whole` only complete ones."""
         found = (path for path in self.path.glob("checkpoint-*") if not whole or (path / CHECKPOINT_STATE).is_file())
         return sorted(found, key=checkpoint_step)
 
     def remove_unusable_checkpoints(self, start: Path) -> dict[Path, str]:
-        """Remove what a run that continues from the checkpoint `start` will save again; what is wrong with each.
+        """Remove incomplete checkpoints, and damaged ones after `start`, from which the run continues.
 
-        These are checkpoints that a run was saving when it was killed, and damaged ones after `start`.
+        Returns the problem of each removed checkpoint.
         """
-        found = {path: "was not written to its end" for path in self.checkpoints()}
+        found = {path: "is incomplete" for path in self.checkpoints()}
         found = {path: reason for path, reason in found.items() if not (path / CHECKPOINT_STATE).is_file()}
         if start in (whole := self.checkpoints(whole=True)):
             later = whole[whole.index(start) + 1 :]
@@ -186,41 +185,41 @@ class RunFolder:
         return found
 
     def is_complete(self) -> bool:
-        """Whether the run has ended, and its model is there."""
+        """Whether the run has finished and its model is present."""
         files = [self.path / name for name in ("config.json", "tokenizer_config.json")]
         weights = any(self.path.glob("*.safetensors"))
         return bool(self.metrics) and weights and all(file.is_file() for file in files)
 
     def holds_work(self) -> bool:
-        """Whether a run has left weights or checkpoints here."""
+        """Whether the folder has weights or checkpoints of a run."""
         return any(self.path.glob("*.safetensors")) or any(self.checkpoints())
 
     # -- after training ---------------------------------------------------------------------------------------------
 
     def write_history(self, history: list[dict]) -> None:
-        """Write the training log: one entry a line of the Trainer's log."""
+        """Write the training log, the entries of the Trainer's log."""
         self._write_json(HISTORY, history)
 
     @property
     def history(self) -> list[dict]:
-        """The training log; empty while the run is not finished."""
+        """The training log; empty until the run is finished."""
         history = self._read_json(HISTORY, [])
         if not all(isinstance(entry, dict) and _are_numbers(entry) for entry in history):
-            raise GlossaError(f"{self.path / HISTORY} is damaged: an entry is not one of numbers. {RESTORE}")
+            raise GlossaError(f"{self.path / HISTORY} is damaged: an entry has values that are not numbers. {RESTORE}")
         return history
 
     @property
     def curves(self) -> Path:
-        """The picture of loss and validation BLEU."""
+        """The path of the plot of loss and validation BLEU."""
         return self.path / CURVES
 
     def write_metrics(self, metrics: dict) -> None:
-        """Write the measurements of the run."""
+        """Write the metrics of the run."""
         self._write_json(METRICS, metrics)
 
     @property
     def metrics(self) -> dict:
-        """The measurements of the run: scores, times, sizes."""
+        """The metrics of the run: scores, times and sizes."""
         return self._read_json(METRICS, {})
 
     def write_samples(self, rows: list[dict[str, Any]]) -> None:
@@ -233,14 +232,14 @@ class RunFolder:
 
     @property
     def samples(self) -> list[dict[str, Any]]:
-        """Rows of `source`, `reference` and one translation for each way of decoding.
+        """Rows with `source`, `reference` and one translation per decoding method.
 
-        If the rows were chosen among all held-out pairs, `chrf` is the chrF++ of the last translation.
+        If the rows were chosen from all held-out pairs, `chrf` is the chrF++ of the last translation.
         """
         return self._read_json(SAMPLES, [])
 
     def published(self, samples: bool = True) -> list[Path]:
-        """The files that go to the Hub with the model, with or without the ones that hold sentences of the data."""
+        """The files pushed to the Hub with the model; without `samples` no file with sentences of the data."""
         names = [name for name in PUBLISHED if samples or name != SAMPLES_TABLE]
         return [self.path / name for name in names if (self.path / name).is_file()]
 
@@ -253,7 +252,7 @@ class RunFolder:
 
 
 def _are_numbers(entry: dict) -> bool:
-    """Whether step and scores of an entry of the log are numbers."""
+    """Whether the step and scores of a log entry are numbers."""
     scores = [value for name, value in entry.items() if "loss" in name or "bleu" in name or "chrf" in name]
     return all(isinstance(value, int | float) for value in (entry.get("step", 0), *scores))
 
@@ -270,7 +269,7 @@ def read_file(file: Path, parse: Callable[[str], Any], kind: Any) -> Any:
 
 
 def without_secrets(value: Any) -> Any:
-    """`value` with all URLs in it without users, passwords and keys."""
+    """`value` with the users, passwords and keys of all URLs masked."""
     if isinstance(value, dict):
         return {key: without_secrets(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -279,7 +278,7 @@ def without_secrets(value: Any) -> Any:
 
 
 def find_damage(checkpoint: Path) -> str:
-    """The files of `checkpoint` that are missing or cut short, such as "optimizer.pt is missing"; "" if none is."""
+    """The missing or damaged files of `checkpoint`, such as "optimizer.pt is missing"; "" if there are none."""
     weights = [*checkpoint.glob("*.safetensors")] or [checkpoint / "model.safetensors"]
     random_states = [*checkpoint.glob("rng_state*.pth")] or [checkpoint / "rng_state.pth"]
     optimizer: tuple[str, ...] = SHARDED_PARTS if was_sharded(checkpoint) else (OPTIMIZER,)
@@ -293,18 +292,18 @@ def find_damage(checkpoint: Path) -> str:
     missing = [f"{path.name} is missing" for path in files if not path.is_file()]
     there = [path for path in files if path.is_file()]
     damaged = [f"{path.name} is damaged" for path in there if _is_damaged(path) or path.name in changed]
-    others = [f"{name} is not as it was saved" for name in sorted(changed - {path.name for path in there})]
+    others = [f"{name} has changed" for name in sorted(changed - {path.name for path in there})]
     return ", ".join([*missing, *damaged, *others])
 
 
 def write_checksums(checkpoint: Path) -> None:
-    """Write the checksum of every file of `checkpoint`, all of which must have been written."""
+    """Write the checksums of all files of `checkpoint`, which must be complete."""
     sums = {str(file.relative_to(checkpoint)): _checksum(file) for file in sorted(_files(checkpoint))}
     write_whole(checkpoint / CHECKSUMS, json.dumps(sums, indent=2) + "\n")
 
 
 def _changed(checkpoint: Path) -> set[str]:
-    """Names of the files that are no longer as they were saved; none if the checkpoint has no checksums."""
+    """Names of the files that have changed since they were saved; none if the checkpoint has no checksums."""
     try:
         sums = _sums(checkpoint)
     except GlossaError:
@@ -313,13 +312,13 @@ def _changed(checkpoint: Path) -> set[str]:
 
 
 def _sums(checkpoint: Path) -> dict[str, str]:
-    """The checksums by file; none of a checkpoint of an earlier version, or killed before they were written."""
+    """The checksums by file; empty for a checkpoint without them, from an earlier version or a killed run."""
     file = checkpoint / CHECKSUMS
     return read_file(file, json.loads, dict) if file.is_file() else {}
 
 
 def _is_vocabulary(path: Path) -> bool:
-    """Whether a file of a checkpoint may be one of a tokenizer, whose names differ by family."""
+    """Whether a file of a checkpoint may belong to a tokenizer. The names differ by model family."""
     return path.suffix in (".model", ".spm", ".txt", ".tokenizer") or path.name in VOCABULARIES
 
 
@@ -333,17 +332,17 @@ def _checksum(file: Path) -> str:
 
 
 def stream_file(checkpoint: Path, process: int) -> Path:
-    """Where a checkpoint keeps the place of a process in the stream of training rows."""
+    """The file in a checkpoint with the position of a process in the stream of training rows."""
     return checkpoint / STREAM.format(process)
 
 
 def was_sharded(checkpoint: Path) -> bool:
-    """Whether `checkpoint` was saved by a training with FSDP, which alone can continue it."""
+    """Whether `checkpoint` was saved with FSDP. Only training with FSDP can continue it."""
     return any((checkpoint / name).is_file() for name in SHARDED_PARTS)
 
 
 def count_processes(checkpoint: Path) -> int:
-    """The processes that saved `checkpoint`: each leaves the state of its random numbers."""
+    """The number of processes that saved `checkpoint`. Each saves its random state."""
     return max(len([*checkpoint.glob("rng_state*.pth")]), 1)
 
 
@@ -353,7 +352,7 @@ def _is_damaged(path: Path) -> bool:
             return not isinstance(json.loads(path.read_text(encoding="utf-8")), dict)
         except ValueError:
             return True
-    if _is_vocabulary(path):  # of a format that only its checksum tells from a damaged one
+    if _is_vocabulary(path):  # only a checksum shows damage in these formats
         return False
     if path.suffix == ".safetensors":
         try:
@@ -361,14 +360,14 @@ def _is_damaged(path: Path) -> bool:
                 return False
         except SafetensorError:
             return True
-    return not zipfile.is_zipfile(path)  # torch writes the list of contents last
+    return not zipfile.is_zipfile(path)  # torch writes the zip directory last
 
 
 def table_cell(text: str) -> str:
-    """`text` for a cell of a Markdown table: on one line, and shown as it is instead of as Markdown or HTML."""
+    """Escape `text` for a cell of a Markdown table: one line, without Markdown or HTML markup."""
     return re.sub(r"([\\`*_\[\]<>|])", r"\\\1", " ".join(text.split()))
 
 
 def checkpoint_step(checkpoint: Path) -> int:
-    """The step at which `checkpoint`, a folder `checkpoint-STEP`, was saved."""
+    """The step of `checkpoint`, a folder named `checkpoint-STEP`."""
     return int(checkpoint.name.rpartition("-")[2])

@@ -1,4 +1,4 @@
-"""The tokens of a tokenizer, which may have a vocabulary for each side, and their texts."""
+"""Readable tokens of a tokenizer, which may have separate vocabularies for source and target."""
 
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ def readable_tokens(vocabulary: Tokenizer, ids: list[int]) -> list[str]:
 
 
 def shown_tokens(tokenizer: "PreTrainedTokenizerBase", ids: list[int], target: bool = False) -> list[str]:
-    """The tokens of a source or a target as [`readable_tokens`], or as a slow tokenizer of another family has them."""
+    """The tokens of a source or a target as [`readable_tokens`], or as a slow tokenizer returns them."""
     if not hasattr(tokenizer, "backend_tokenizer"):
         return list(map(str, tokenizer.convert_ids_to_tokens(ids)))
     return readable_tokens(target_vocabulary(tokenizer) if target else tokenizer.backend_tokenizer, ids)

@@ -1,4 +1,4 @@
-"""Types and ranges of settings, read from text, YAML or Python. This module imports no library."""
+"""Types and ranges of settings, read from text, YAML or Python. Imports no library."""
 
 import difflib
 import json
@@ -12,7 +12,7 @@ MEANINGS = {bool: "true or false", int: "a whole number", float: "a number", str
 
 
 def from_json(value: Any) -> Any:
-    """What `value` says if it is text with JSON; else `value` itself."""
+    """Parse `value` if it is JSON text; otherwise return it unchanged."""
     try:
         return json.loads(value)
     except (TypeError, ValueError):
@@ -20,7 +20,7 @@ def from_json(value: Any) -> Any:
 
 
 def typed(kind: type, value: Any) -> Any:
-    """`value`, which may be text, as `kind`, one of `MEANINGS`; None if it is not of that kind."""
+    """Convert `value`, which may be text, to `kind`, a key of `MEANINGS`; None if it cannot be converted."""
     if kind is list:
         values = value if isinstance(value, list) else [value]
         return values if all(isinstance(item, str) for item in values) else None
@@ -39,7 +39,7 @@ def typed(kind: type, value: Any) -> Any:
 
 
 def setting(default: Any, meaning: str, interval: str = "") -> Any:
-    """A field of a dataclass of settings, with its meaning and its range, see [`interval_problem`]."""
+    """A dataclass field for a setting, with its help text and its range (see [`interval_problem`])."""
     metadata = {"help": meaning, "interval": interval}
     if isinstance(default, list | dict):
         return field(default_factory=type(default), metadata=metadata)
@@ -47,9 +47,9 @@ def setting(default: Any, meaning: str, interval: str = "") -> Any:
 
 
 def interval_problem(interval: str, value: float) -> str | None:
-    """What is wrong with a value, such as "it must be above 0"; None if it is in the interval.
+    """The problem with a value, such as "it must be above 0"; None if it is in the interval.
 
-    Intervals are in mathematical notation: [0, 1) is from 0 up to, and without, 1.
+    Intervals are in mathematical notation: [0, 1) includes 0 and excludes 1.
     """
     low, high = (float(bound) for bound in interval[1:-1].split(","))
     above = value > low or (interval[0] == "[" and value == low)
@@ -62,6 +62,6 @@ def interval_problem(interval: str, value: float) -> str | None:
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """ " Did you mean `...`?" if one of the names is near; else ""."""
+    """ " Did you mean `...`?" with the most similar of `names`; "" if none is similar."""
     near = difflib.get_close_matches(name, list(names), n=1, cutoff=0.5)
     return f" Did you mean `{near[0]}`?" if near else ""

@@ -1,4 +1,4 @@
-"""Which words of pairs are translations of each other, learned from the pairs themselves by statistical models."""
+"""Word alignment of sentence pairs, with statistical models trained on the pairs themselves."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -7,17 +7,17 @@ from typing import Any
 from ..model.facts_glossa import IDEOGRAPHS
 from .errors import require
 
-# A word with the apostrophe at its end (l', d'), a number, a character of a script without spaces, or another mark.
+# A number, a character of a script without spaces, a word with its final apostrophe (l', d'), or another character.
 WORD = re.compile(rf"\d+(?:[.,:/-]\d+)*|[{IDEOGRAPHS}]|[^\W\d_{IDEOGRAPHS}]+['’]?|[^\s]")
-ITERATIONS = 5  # of FastAlign in each direction, its own default
+ITERATIONS = 5  # of FastAlign in each direction, as its default
 MODELS = ("eflomal", "fast_align")
 
-Words = Sequence[tuple[int, int]]  # first character of each word, and the one after its last
-Links = list[tuple[int, int]]  # numbers of a source word and a target word that are linked, sorted
+Words = Sequence[tuple[int, int]]  # start and end offset of each word
+Links = list[tuple[int, int]]  # indices of linked source and target words, sorted
 
 
 def find_words(text: str, whole: Words = ()) -> list[tuple[int, int]]:
-    """The words of a text; each of the `whole` spans is one word."""
+    """The spans of the words in a text. Each of the `whole` spans counts as one word."""
     words, position = [], 0
     for start, end in [*whole, (len(text), len(text))]:
         words += [(found.start(), found.end()) for found in WORD.finditer(text, position, start)]
@@ -28,29 +28,29 @@ def find_words(text: str, whole: Words = ()) -> list[tuple[int, int]]:
 
 
 def link_words(sources: Sequence[str], targets: Sequence[str], model: str = MODELS[0]) -> list[Links]:
-    """The links between the words ([`find_words`]) of each pair, learned from all of them.
+    """Align the words ([`find_words`]) of each pair, with a model trained on all of the pairs.
 
-    The model, Eflomal (Östling and Tiedemann 2016) or FastAlign (Dyer et al. 2013), aligns in both directions, and the
-    two alignments are made one by grow-diag-final-and (Koehn et al. 2003). The same pairs give the same links on
-    processors of one kind. A pair with a blank side, or with more words than the library takes (1,024), has none.
+    The model, Eflomal (Östling and Tiedemann 2016) or FastAlign (Dyer et al. 2013), aligns in both directions, and
+    grow-diag-final-and (Koehn et al. 2003) merges the two alignments. The same pairs give the same links on the same
+    type of processor. A pair with a blank side, or with more words than the library supports (1,024), has no links.
     Raises `GlossaError` if the package sil-thot is missing.
     """
     thot = require("thot.alignment", "documents", "sil-thot")
-    sides = [[_folded(text) for text in texts] for texts in (sources, targets)]
+    sides = [[_folded_words(text) for text in texts] for texts in (sources, targets)]
     longest = thot.FastAlignModel().max_sentence_length
     rows = [row for row, pair in enumerate(zip(*sides, strict=True)) if all(0 < len(side) <= longest for side in pair)]
     found: list[Links] = [[] for _ in sources]
     if not rows:
         return found
     first, second = ([side[row] for row in rows] for side in sides)
-    both = thot.SymmetrizedAlignmentModel(_learned(thot, model, first, second), _learned(thot, model, second, first))
+    both = thot.SymmetrizedAlignmentModel(_trained(thot, model, first, second), _trained(thot, model, second, first))
     both.heuristic = thot.SymmetrizationHeuristic.GROW_DIAG_FINAL_AND
     for row, (_, matrix) in zip(rows, both.get_best_alignments(first, second), strict=True):
         found[row] = list(zip(*(numbers.tolist() for numbers in matrix.to_numpy().nonzero()), strict=True))
     return found
 
 
-def _learned(thot: Any, name: str, given: list[list[str]], explained: list[list[str]]) -> Any:
+def _trained(thot: Any, name: str, given: list[list[str]], explained: list[list[str]]) -> Any:
     """A model of the second words given the first ones."""
     if name == "fast_align":
         model, iterations = thot.FastAlignModel(), ITERATIONS
@@ -61,28 +61,28 @@ def _learned(thot: Any, name: str, given: list[list[str]], explained: list[list[
         model.add_sentence_pair(*pair)
     model.start_training()
     if name == "eflomal":
-        iterations = model.scheduled_iterations  # which depend on the number of pairs
+        iterations = model.scheduled_iterations  # depends on the number of pairs
     for _ in range(iterations):
         model.train()
     model.end_training()
     return model
 
 
-def _folded(text: str) -> list[str]:
+def _folded_words(text: str) -> list[str]:
     return [text[start:end].casefold() for start, end in find_words(text)]
 
 
-def between_spaces(texts: tuple[str, str], words: tuple[Words, Words], links: Iterable[tuple[int, int]]) -> Links:
+def token_links(texts: tuple[str, str], words: tuple[Words, Words], links: Iterable[tuple[int, int]]) -> Links:
     """Convert links between words to links between whitespace-separated tokens, such as "word." with its period.
 
-    A link of a mark, such as a comma, counts only if it is all that stands there on a side.
+    A link of a punctuation mark, such as a comma, counts only if its token has no letters or digits.
 
     Args:
         texts: Source and target.
-        words: The words of both, as characters of these texts.
+        words: The spans of the words in each of these texts.
         links: Links between these words.
     """
-    first, second = (_places(text, own) for text, own in zip(texts, words, strict=True))
+    first, second = (_token_places(text, own) for text, own in zip(texts, words, strict=True))
     found = set()
     for source, target in links:
         (row, counts), (column, also) = first[source], second[target]
@@ -91,8 +91,8 @@ def between_spaces(texts: tuple[str, str], words: tuple[Words, Words], links: It
     return sorted(found)
 
 
-def _places(text: str, words: Words) -> list[tuple[int, bool]]:
-    """For each word, the number of the text between white space that it is in, and whether it counts there."""
+def _token_places(text: str, words: Words) -> list[tuple[int, bool]]:
+    """For each word, the index of its whitespace-separated token, and whether its links count for the token."""
     chunks = [found.span() for found in re.finditer(r"\S+", text)]
     found, number = [], 0
     for start, end in words:
@@ -104,5 +104,5 @@ def _places(text: str, words: Words) -> list[tuple[int, bool]]:
 
 
 def pharaoh(links: Iterable[tuple[int, int]]) -> str:
-    """Links in Pharaoh format: `0-0 1-2`, numbers of words from 0, source first."""
+    """Links in Pharaoh format: `0-0 1-2`, 0-based word indices, source first."""
     return " ".join(f"{source}-{target}" for source, target in links)

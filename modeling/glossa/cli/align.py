@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ..base.errors import GlossaError
 from ..base.jobs.whole_files import write_whole
-from ..base.word_links import MODELS, between_spaces, find_words, link_words, pharaoh
+from ..base.word_links import MODELS, find_words, link_words, pharaoh, token_links
 from .options import argument, option, read
 
 
@@ -41,7 +41,7 @@ def main(argv: list[str]) -> None:
     links = link_words(sources, targets, arguments.model)
     rows = []
     for pair, own in zip(zip(sources, targets, strict=True), links, strict=True):
-        rows.append(pharaoh(between_spaces(pair, (find_words(pair[0]), find_words(pair[1])), own)))
+        rows.append(pharaoh(token_links(pair, (find_words(pair[0]), find_words(pair[1])), own)))
     text = "".join(f"{row}\n" for row in rows)
     if arguments.output:
         write_whole(arguments.output, text)

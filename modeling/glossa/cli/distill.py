@@ -75,7 +75,7 @@ def make_pairs(arguments: DistillOptions) -> tuple[str, str]:
         check_name(name)
     check(arguments)
 
-    from ..base.jobs.records import refuse_existing, stamp_texts
+    from ..base.jobs.records import hash_texts, refuse_existing
     from ..translate.corpora.distillation import Job, chunks_of
     from ..translate.engines.stamps import stamp_models
 
@@ -83,7 +83,7 @@ def make_pairs(arguments: DistillOptions) -> tuple[str, str]:
     rows, languages = load_rows(arguments)
     groups = groups_of(arguments, languages)
     texts = (text for row in rows for text in row)
-    stamps = {"data": stamp_texts(texts)} | stamp_models(arguments.teachers)
+    stamps = {"data": hash_texts(texts)} | stamp_models(arguments.teachers)
     job = Job(Path(arguments.output), settings(arguments) | stamps)
     several = arguments.workers is not None or arguments.ray is not None
     if several:
@@ -152,7 +152,7 @@ def find_run(arguments: DistillOptions) -> str | None:
 
 def load_rows(arguments: DistillOptions) -> tuple[Rows, tuple[str, str]]:
     """The rows to translate, and their languages."""
-    from ..base.languages import settled_code
+    from ..base.languages import normalized_code
     from ..base.run_folder import RunFolder
     from ..train.data.arguments import CHECKS, DataArguments
     from ..train.data.pairs import load_pairs, prepare_pairs
@@ -162,7 +162,7 @@ def load_rows(arguments: DistillOptions) -> tuple[Rows, tuple[str, str]]:
     first = run or next(iter(arguments.teachers), None)
     own = Languages.of(first).pair if first else (None, None)
     given = (arguments.source_language, arguments.target_language)
-    source, target = (settled_code(name) if name else code for name, code in zip(given, own, strict=True))
+    source, target = (normalized_code(name) if name else code for name, code in zip(given, own, strict=True))
     if source is None or target is None:
         raise GlossaError(
             f"The languages of {first or 'the program'} are unknown. Give --source_language and --target_language."

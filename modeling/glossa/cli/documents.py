@@ -9,7 +9,7 @@ from ..apps.documents.formats.format import LanguagePair
 from ..apps.documents.formats.keys import Keys
 from ..apps.documents.job import DocumentJob
 from ..base.errors import GlossaError
-from ..base.jobs.records import stamp_file
+from ..base.jobs.records import hash_file
 from .translate_options import TranslateOptions
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def settings_of(arguments: TranslateOptions, ignored: Collection[str]) -> dict[s
     """The options that determine the translations: all except those in `ignored`, and hashes of the files."""
     settings = {name: value for name, value in vars(arguments).items() if name not in ignored}
     if arguments.glossary:
-        settings["glossary"] = stamp_file(Path(arguments.glossary))
+        settings["glossary"] = hash_file(Path(arguments.glossary))
     if settings.get("memory"):
         from ..translate.memory.building import stamp_of
 
@@ -88,9 +88,9 @@ def recall_of(arguments: TranslateOptions) -> "Recall | None":
 
 def languages_of(arguments: TranslateOptions) -> LanguagePair:
     """The source and target languages, if known."""
-    from ..base.languages import settled_code
+    from ..base.languages import normalized_code
     from ..translate.languages import Languages
 
     known = Languages.of(arguments.models[0])
-    wanted = settled_code(arguments.target_language) if arguments.target_language else None
+    wanted = normalized_code(arguments.target_language) if arguments.target_language else None
     return LanguagePair(known.source, wanted or known.target)

@@ -69,10 +69,10 @@ def main(argv: list[str]) -> None:
 
 
 def build(options: BuildOptions) -> None:
-    from ..base.languages import settled_code
+    from ..base.languages import normalized_code
     from ..translate.memory.building import build as build_memory
 
-    languages = settled_code(options.source_language), settled_code(options.target_language)
+    languages = normalized_code(options.source_language), normalized_code(options.target_language)
     _show(build_memory(options.memory, options.files, *languages))
 
 

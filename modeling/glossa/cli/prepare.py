@@ -61,7 +61,7 @@ def main(argv: list[str]) -> None:
 
 def with_back_translations(options: PrepareOptions, data: "DataArguments", folder: Path) -> "DataArguments":
     """Add back-translations as a source. They are saved in `folder`."""
-    from ..base.jobs.records import stamp, stamp_file
+    from ..base.jobs.records import hash_bytes, hash_file
     from ..base.paths import is_remote
     from ..translate.engines.stamps import stamp_models
     from . import distill
@@ -76,9 +76,9 @@ def with_back_translations(options: PrepareOptions, data: "DataArguments", folde
             f"held_out/{drawn[0]}.jsonl of a run, or set {drawn[0]}_size to 0."
         )
     check_name(options.teacher)
-    texts = [path if is_remote(path) else stamp_file(file) for path in options.back_translate for file in _files(path)]
+    texts = [path if is_remote(path) else hash_file(file) for path in options.back_translate for file in _files(path)]
     known = repr((texts, stamp_models([options.teacher]), options.sample, data.source_language))
-    pairs = folder / "back-translated" / f"{stamp([known.encode()])}.jsonl"
+    pairs = folder / "back-translated" / f"{hash_bytes([known.encode()])}.jsonl"
     if not pairs.exists():
         pairs.parent.mkdir(exist_ok=True)
         distill.make_pairs(
@@ -113,7 +113,7 @@ def described(data: "DataArguments") -> dict:
 
 def show(options: PrepareOptions, given: catalog.Given) -> None:
     """Prepare the pairs and print a report."""
-    from ..base.jobs.records import alone, locked, refuse_existing
+    from ..base.jobs.records import lock_output, lock_path, refuse_existing
     from ..train.building import learn_vocabulary
     from ..train.data.preparing.prepare import prepare
     from ..train.plan.arguments import parse_settings
@@ -126,7 +126,7 @@ def show(options: PrepareOptions, given: catalog.Given) -> None:
     data = parsed.data
     folder = (options.parts or Path(f"{output}.parts")).absolute()
     folder.mkdir(parents=True, exist_ok=True)
-    with locked(output), alone(folder, "--parts"):
+    with lock_output(output), lock_path(folder, "--parts"):
         if options.back_translate or options.teacher:
             data = with_back_translations(options, data, folder)
         with place_of(options.ray, options.processes, folder, MODULES) as place:

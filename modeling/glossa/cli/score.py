@@ -212,10 +212,10 @@ def show_robustness(report: dict, arguments: ScoreOptions) -> None:
     """Print the table. If it was measured on the test pairs of a run, save it in the run."""
     from ..base.run_folder import RunFolder
     from ..train.evaluation.robustness import robustness_cells
-    from ..train.evaluation.scoring import aligned
+    from ..train.evaluation.scoring import align_columns
 
     header, cells = robustness_cells(report["rows"])
-    print("\n".join(aligned([header, *cells])))
+    print("\n".join(align_columns([header, *cells])))
     run = RunFolder(arguments.models[0])
     own = len(arguments.models) == 1 and arguments.split == "test" and not arguments.data_path
     if own and run.metrics:

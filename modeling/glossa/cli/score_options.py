@@ -78,7 +78,7 @@ def settle_languages(arguments: ScoreOptions) -> ScoreOptions:
 
 def check_held_out(arguments: ScoreOptions, own: Languages) -> None:
     """Raise `GlossaError` for options that contradict the held-out pairs of a run, or do not apply to them."""
-    from ..base.languages import settled_code
+    from ..base.languages import normalized_code
 
     for name in COLUMNS:
         if getattr(arguments, name):
@@ -86,7 +86,7 @@ def check_held_out(arguments: ScoreOptions, own: Languages) -> None:
     languages = {"source_language": own.source} | ({} if own.tagged else {"target_language": own.target})
     for name, code in languages.items():
         given = getattr(arguments, name)
-        if given and settled_code(given) != code:
+        if given and normalized_code(given) != code:
             raise GlossaError(
                 f"--{name} {given} is for pairs of --data_path. The held-out pairs of {arguments.models[0]} have "
                 f"{code}. Leave it out."

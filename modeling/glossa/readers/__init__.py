@@ -1,5 +1,5 @@
-"""A file of pairs to rows: tables, JSON, Parquet, PO, TMX, XLIFF, archives, URLs, Anki, OPUS, datasets of the Hub.
+"""Read sentence pairs from tables, JSON, Parquet, PO, TMX, XLIFF, archives, URLs, Anki, OPUS and Hub datasets.
 
-In: paths and the columns of the two sides. Out: raw rows (source, target, line, problem), nothing cleaned or dropped.
-`translate`, `train` and `apps` read through it.
+Input: paths and the columns of the two sides. Output: raw rows (source, target, line, problem), neither cleaned nor
+filtered. `translate`, `train` and `apps` read pairs through this package.
 """

@@ -1,7 +1,4 @@
-"""The sentence pairs of manythings.org/anki, downloaded like any file by URL.
-
-Each archive pairs English (the first column) with one other language.
-"""
+"""Sentence pairs of manythings.org/anki. Each archive pairs English (the first column) with another language."""
 
 import logging
 from pathlib import Path
@@ -14,7 +11,7 @@ logger = logging.getLogger(__name__)
 PUBLISHER = "https://www.manythings.org/anki/{code}-eng.zip"
 MIRROR_2019 = "https://storage.googleapis.com/download.tensorflow.org/data/fra-eng.zip"
 PAGE = "https://www.manythings.org/anki/"
-REFUSALS = (401, 403, 406, 429)  # answers to programs
+REFUSALS = (401, 403, 406, 429)  # status codes of a site that refuses programs
 CODES = {
     "af": "afr", "ar": "ara", "az": "aze", "be": "bel", "bg": "bul", "bn": "ben", "ca": "cat", "cs": "ces",
     "da": "dan", "de": "deu", "el": "ell", "es": "spa", "et": "est", "eu": "eus", "fa": "pes", "fi": "fin",
@@ -30,20 +27,20 @@ def other_language(source: str, target: str) -> str:
     """The language that is not English. Raises `GlossaError` if neither or both are English."""
     if (source == "en") == (target == "en"):
         raise GlossaError(
-            f"source_language is {source!r} and target_language is {target!r}; every Anki archive has "
-            "English ('en') on one side. Set one of the two to 'en', or use another data set."
+            f"source_language is {source!r} and target_language is {target!r}, but every Anki archive has "
+            "English ('en') on one side. Set one of the two to 'en', or use another dataset."
         )
     return target if source == "en" else source
 
 
 def download_anki(language: str) -> Path:
-    """The archive that pairs English with `language` (a two-letter code such as "fr"), as [`download`] keeps it.
+    """Download the archive that pairs English with `language`, a two-letter code such as "fr" (see [`download`]).
 
-    It comes from the publisher or, for French, else from a mirror of the 2019 edition. Raises `GlossaError` if the
-    language has no archive or no site gives it.
+    For French, a mirror of the 2019 edition is used if the publisher's site fails. Raises `GlossaError` if there is no
+    archive for the language or the download fails.
     """
     if language not in CODES:
-        raise GlossaError(f"No Anki archive is known for language {language!r}; allowed are {', '.join(CODES)}.")
+        raise GlossaError(f"There is no Anki archive for language {language!r}; allowed are {', '.join(CODES)}.")
     urls = [PUBLISHER.format(code=CODES[language]), *([MIRROR_2019] if language == "fr" else [])]
     failures: list[str] = []
     refused = False
@@ -56,7 +53,7 @@ def download_anki(language: str) -> Path:
             failures.append(f"{url}: {error.__cause__ or 'the archive arrived damaged'}".splitlines()[0])
             refused |= getattr(getattr(error.__cause__, "response", None), "status_code", None) in REFUSALS
     name = f"{CODES[language]}-eng.zip"
-    advice = "The site refuses programs; fetch" if refused else "Check the connection, or fetch"
+    advice = "The site refuses programs. Download" if refused else "Check the connection, or download"
     raise GlossaError(
         f"The Anki pairs for {language!r} could not be downloaded ({'; '.join(failures)}). {advice} {name} in a "
         f"browser from {PAGE} and give it: --dataset anki --data_path {name}."

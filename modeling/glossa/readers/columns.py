@@ -1,4 +1,4 @@
-"""Rows, and which columns, keys or languages of a file are their two sides."""
+"""The columns, keys or languages of a file that hold source and target."""
 
 import re
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from ..base.errors import GlossaError
 from ..base.languages import language_code, same_variant
 from .files import MAX_LINE
 
-Row = tuple[str, str, int, str]  # source, target, line, problem, as `readers` says
+Row = tuple[str, str, int, str]  # source, target, line, problem, see `reading`
 # Why a row is not a pair, although it is not malformed; details follow a colon.
 HEADER = "header"
 CONTINUED = "continues the row above"
@@ -25,14 +25,14 @@ _TEXT = ("text", "texts", "sentence", "sentences", "segment", "segments", "strin
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns that hold the two sides.
+    """The columns that hold source and target.
 
     Attributes:
-        names: Pairs of column names, tried in order. A pair of equal names reads one column as both sides.
-            With `required`, 1-based numbers stand for columns if no column has such a name.
-        required: A table without these columns is an error; otherwise its first two columns are read.
-        swapped: In a table without a header, the target is the first column.
-        lines: The file has no columns; every line is a text, read as both sides.
+        names: Pairs of column names, tried in order. With a pair of equal names, one column is read as both sides.
+            With `required`, a name may be the 1-based number of a column, unless a column has this name.
+        required: Whether a table without these columns is an error; otherwise its first two columns are read.
+        swapped: Whether the target is the first column in a table without a header.
+        lines: Whether the file has no columns and every line is a text, read as both sides.
     """
 
     names: tuple[tuple[str, str], ...]
@@ -42,32 +42,32 @@ class Columns:
 
     @property
     def numbers(self) -> tuple[int, int] | None:
-        """The 0-based places of two columns that are given by their 1-based numbers."""
+        """The 0-based indices of two columns given by their 1-based numbers; None if given by name."""
         given = self.names[0] if self.required else ()
         if not given or not all(re.fullmatch(r"[1-9]\d{0,3}", name) for name in given):
             return None
         return int(given[0]) - 1, int(given[1]) - 1
 
     def find(self, present: Sequence[str]) -> tuple[str, str] | None:
-        """The names of the two columns among `present`: the exact ones, or others for the same languages or roles."""
+        """The names in `present` of the two columns: exact matches, or names of the same languages or roles."""
         return _find(self, tuple(present))
 
     def names_one_of(self, present: Sequence[str]) -> bool:
-        """Whether one of the two languages or sides is in `present`."""
+        """Whether `present` has a name of one of the two languages or sides."""
         return bool({role_of(name) for pair in self.names for name in pair} & set(map(role_of, present)))
 
     def choose(self, present: Sequence[str]) -> tuple[str, str] | None:
-        """Like `find`, but chooses one of several variants of a language: the most common one, or else the first."""
+        """Like `find`, but of several variants of a language chooses the most common, or else the first."""
         return self.find(present) or _choose(self, tuple(present))
 
     def variants(self, present: Sequence[str]) -> list[str]:
-        """The names in `present` of further variants of the two languages, which `choose` does not give."""
+        """The names in `present` of variants of the two languages that `choose` does not return."""
         found = self.choose(present) or ()
         roles = {role_of(name) for name in found}
         return [name for name in present if name not in found and role_of(name) in roles]
 
     def missing(self, place: str, present: str) -> GlossaError:
-        """The error for a table at `place` without these columns; `present` describes the columns it has."""
+        """The error for a table at `place` that lacks these columns; `present` describes its columns."""
         first, second = self.names[0]
         if first == second:
             wanted, advice = f"column {first!r}", "Set source_column and target_column to one of these."
@@ -99,13 +99,13 @@ def _find(columns: Columns, present: tuple[str, ...]) -> tuple[str, str] | None:
 
 
 def set_aside(problem: str) -> str:
-    """Return which of `SET_ASIDE` a problem is, or "" if it makes the row malformed."""
+    """The kind of a problem if it is one of `SET_ASIDE`; "" if the row is malformed."""
     kind = problem.partition(":")[0]
     return kind if kind in SET_ASIDE else ""
 
 
 def _alike(name: str, present: tuple[str, ...]) -> list[str]:
-    """The columns for the language or role `name`: the one with exactly this name, or all with another name for it."""
+    """The column named `name`, or else all columns with another name of the same language or role."""
     return [name] if name in present else [other for other in present if role_of(other) == role_of(name)]
 
 
@@ -121,7 +121,7 @@ def _choose(columns: Columns, present: tuple[str, ...]) -> tuple[str, str] | Non
 
 
 def role_of(name: str) -> str:
-    """The language or side that a name stands for: "en" for "en_US", "English" and "en_text", "source" for "src"."""
+    """The language or side of a column name: "en" for "en_US", "English" and "en_text", "source" for "src"."""
     name = name.strip().casefold()
     if known := _ROLES.get(name) or language_code(name):
         return known
@@ -133,9 +133,9 @@ def role_of(name: str) -> str:
 
 
 def is_header(fields: list[str], columns: Columns) -> bool:
-    """Whether a line without the wanted columns can only be a header: different languages or roles.
+    """Whether a line without the wanted columns must be a header, since it names different languages or roles.
 
-    Short codes are words too, such as "is" and "no", so one field must be a name or wanted.
+    Short codes such as "is" and "no" are also words, so at least one field must be longer or a wanted name.
     """
     roles = [role_of(field) for field in fields]
     wanted = {role_of(name) for pair in columns.names for name in pair}
@@ -145,7 +145,7 @@ def is_header(fields: list[str], columns: Columns) -> bool:
 
 
 def pair_of(record: dict, source: str, target: str) -> tuple[str, str, str]:
-    """Source, target and problem of a record with the sides under the keys `source` and `target`."""
+    """Source, target and problem of a record with its sides at the keys `source` and `target`."""
     for key in (source, target):
         text = record[key]
         if not isinstance(text, str):
@@ -154,14 +154,14 @@ def pair_of(record: dict, source: str, target: str) -> tuple[str, str, str]:
         if len(text) >= MAX_LINE // 4 and len(text.encode(errors="surrogatepass")) >= MAX_LINE:
             return text[:80], "", f"value of {key!r} has over {MAX_LINE} bytes"
         if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
-            return ascii(text), "", f"value of {key!r} holds half a surrogate pair"
+            return ascii(text), "", f"value of {key!r} has half a surrogate pair"
         if "\0" in text:
-            return text, "", f"value of {key!r} holds a NUL character"
+            return text, "", f"value of {key!r} has a NUL character"
     return record[source], record[target], ""
 
 
 def keyed_pair(record: Any, columns: Columns) -> tuple[str, str, str]:
-    """Source, target and problem of a JSON object, which may hold the two sides in its "translation"."""
+    """Source, target and problem of a JSON object, which may have the two sides in its "translation"."""
     if not isinstance(record, dict):
         return "", "", f"not a JSON object but {type(record).__name__}; an object for each pair is expected"
     if isinstance(record.get("translation"), dict) and not columns.required:

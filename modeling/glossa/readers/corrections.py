@@ -1,4 +1,4 @@
-"""Corrections of translations: read from a file of lines of JSON, and which of them teach something."""
+"""Corrections of translations: read from and appended to JSON Lines files, and checked for use in training."""
 
 import json
 from pathlib import Path
@@ -10,13 +10,13 @@ NEEDED, OPTIONAL = ("source", "correction"), ("output", "from", "to")
 
 
 def read_corrections(path: Path) -> tuple[dict[int, dict[str, Any]], dict[int, str]]:
-    """The corrections in a file, and the problems of its other lines, both by line number.
+    """The corrections in a file, and the problems of its invalid lines, both by line number.
 
-    A correction has the texts `source` and `correction`, and maybe `output`, `from` and `to`. Empty lines are
-    left out. Raises `GlossaError` if the file cannot be read.
+    A correction has the texts `source` and `correction`, and optionally `output`, `from` and `to`. Empty lines are
+    skipped. Raises `GlossaError` if the file cannot be read.
     """
     try:
-        lines = path.read_bytes().split(b"\n")  # JSON may hold the other characters that end lines in Python
+        lines = path.read_bytes().split(b"\n")  # JSON may contain the other line separators of Python
     except OSError as error:
         raise GlossaError(f"--corrections {path} cannot be read: {error.strerror}.") from error
     parsed = {number: _parsed(line) for number, line in enumerate(lines, 1) if line.strip()}
@@ -41,7 +41,7 @@ def _parsed(line: bytes) -> dict[str, Any] | str:
 
 
 def append_line(path: Path, line: str) -> None:
-    """Append `line` to a file, on a line of its own even if the last one has no end."""
+    """Append `line` to a file, as a new line even if the last one has no newline."""
     with open(path, "ab+") as file:
         if file.tell():  # at the end of the file
             file.seek(-1, 2)
@@ -51,7 +51,7 @@ def append_line(path: Path, line: str) -> None:
 
 
 def refusal(source: str, output: str | None, correction: str) -> str:
-    """Why a model should not learn a correction of its translation `output`; "" if it should."""
+    """The reason why a model should not learn a correction of its translation `output`; "" if it should."""
     if not correction.strip() or not any(map(str.isalpha, correction)):
         return "The correction has no words."
     if correction in (source, output):

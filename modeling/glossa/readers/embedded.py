@@ -1,4 +1,4 @@
-"""The corpus of the quickstart: English and French sentence pairs in the package, read with no network.
+"""The quickstart corpus: English and French sentence pairs in the package, available offline.
 
 The pairs in `embedded.tsv.xz` are Glossa's own, under its license. A small grammar generated them with seed 1 (commit
 51e4de5, `modeling/glossa/data/embedded`). Their French is a function of the English: "you" is always "vous", the
@@ -6,9 +6,9 @@ simple past a passé composé (an imparfait for verbs of state), "will" a futur 
 adjectives whose spelling would depend on the speaker's gender are avoided. A model that has learned the grammar can
 therefore translate every sentence exactly.
 
-Validation and test measure generalization: each of their sentences contains at least one combination that never occurs
-in train, of a noun and an adjective, of a verb and its object, or of the tense, adverb and person of a main clause. No
-English and no French side occurs twice in the corpus.
+Validation and test measure generalization: each of their sentences has at least one combination that never occurs in
+train, of a noun and an adjective, of a verb and its object, or of the tense, adverb and person of a main clause. No
+English or French side occurs twice in the corpus.
 """
 
 import lzma
@@ -35,7 +35,7 @@ def embedded_corpus() -> DatasetDict:
 
 
 def read_embedded() -> Iterator[dict]:
-    """The rows of all splits, one split after the other."""
+    """Yield the rows of all splits, one split after another."""
     with lzma.open(FILE, "rt", encoding="utf-8", newline="\n") as lines:
         for line in lines:
             en, fr = line.rstrip("\n").split("\t")

@@ -1,4 +1,4 @@
-"""Lines of local files, plain or packed. Memory is bounded for any content."""
+"""Lines of local files, plain or compressed. Memory is bounded for any content."""
 
 import gzip
 import io
@@ -17,8 +17,8 @@ import pyarrow
 from ..base.errors import GlossaError
 from ..base.paths import PACKED, ending
 
-MAX_LINE = 1 << 20  # bytes; the longest sentences of real corpora have some thousands
-MEMBERS = (".csv", ".jsonl", ".json", ".tmx", ".xlf", ".xliff", ".po")  # of a .zip without text files
+MAX_LINE = 1 << 20  # bytes; the longest sentences of real corpora have a few thousand
+MEMBERS = (".csv", ".jsonl", ".json", ".tmx", ".xlf", ".xliff", ".po")  # read from a .zip without text files
 BOM = b"\xef\xbb\xbf"
 NOT_UTF8 = "not UTF-8"
 # Errors that the libraries raise for damaged files.
@@ -37,23 +37,23 @@ OPENERS: dict[str, Callable] = {".gz": gzip.open, ".xz": lzma.open, ".zst": _ope
 
 @contextmanager
 def damage_refused(path: Path):
-    """Turn the libraries' errors for a damaged file into `GlossaError`."""
+    """Convert library errors for a damaged file to `GlossaError`."""
     try:
         yield
     except DAMAGE as error:
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise GlossaError(
-            f"{path} cannot be read: {reason}. It may be damaged or not be what its name says; download or pack it "
-            "again."
+            f"{path} cannot be read: {reason}. It may be damaged or of another format than its name says. Download or "
+            "compress it again."
         ) from error
 
 
 @contextmanager
 def open_binary(path: Path, member: str | None = None):
-    """Open a file for reading bytes, unpacking .gz, .xz, .zst and `member` of a .zip (default: its one text
-    file, or its one file of pairs in another format).
+    """Open a file for reading bytes, decompressing .gz, .xz, .zst and .zip.
 
-    Raises `GlossaError` if it is damaged.
+    Of a .zip, `member` is read; by default its single text file, or its single file of pairs in another format. Raises
+    `GlossaError` if the file is damaged.
     """
     with damage_refused(path):
         suffix = path.suffix.lower()
@@ -71,7 +71,7 @@ def open_binary(path: Path, member: str | None = None):
 def _member(path: Path, archive: zipfile.ZipFile, name: str | None) -> zipfile.ZipInfo:
     member = archive.getinfo(name) if name else _text_member(path, archive)
     if member.flag_bits & 1:
-        raise GlossaError(f"{path} is protected by a password; unpack it and give {member.filename!r}.")
+        raise GlossaError(f"{path} is protected by a password. Unpack it and give {member.filename!r}.")
     return member
 
 
@@ -84,26 +84,26 @@ def _text_member(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
         if len(others) > 1:
             names = ", ".join(item.filename for item in others[:10])
             raise GlossaError(
-                f"{path} holds {len(others)} files of pairs, {names}; one is allowed. Unpack the archive and give the "
-                "file you mean."
+                f"{path} contains {len(others)} files of pairs, {names}, but only one is allowed. Unpack the archive "
+                "and give the file to read."
             )
         return others[0]
     if len(texts) != 1:
         raise GlossaError(
-            f"{path} holds {len(texts)} text files among {[item.filename for item in members[:10]]}; exactly "
-            "one .txt or .tsv apart from _about.txt is allowed. Unpack the archive and give the file you mean."
+            f"{path} contains {len(texts)} text files among {[item.filename for item in members[:10]]}; exactly "
+            "one .txt or .tsv apart from _about.txt is allowed. Unpack the archive and give the file to read."
         )
     return texts[0]
 
 
 def member_ending(path: Path) -> str:
-    """The ending of the file in a .zip that is read, such as ".tmx"."""
+    """The extension of the file that is read from a .zip, such as ".tmx"."""
     with damage_refused(path), zipfile.ZipFile(path) as archive:
         return ending(_text_member(path, archive).filename)
 
 
 def aligned_members(path: Path) -> dict[str, str]:
-    """By language, the two members of a .zip in the Moses format of OPUS, such as `X.en-fr.en`; none in another .zip.
+    """The two members, by language, of a .zip in the Moses format of OPUS, such as `X.en-fr.en`; otherwise empty.
 
     Raises `GlossaError` if the archive is damaged or has several such pairs.
     """
@@ -119,18 +119,18 @@ def aligned_members(path: Path) -> dict[str, str]:
     if len(whole) > 1:
         names = sorted(name for pair in whole for name in pair.values())
         raise GlossaError(
-            f"{path} holds {len(whole)} pairs of aligned files: {names[:10]}. Unpack the archive and give the two "
-            "files that you mean as two paths."
+            f"{path} contains {len(whole)} pairs of aligned files: {names[:10]}. Unpack the archive and give the "
+            "paths of the two files to read."
         )
     return whole[0] if whole else {}
 
 
 def lines(path: Path, member: str | None = None) -> Iterator[tuple[str, str]]:
-    """`(text, problem)` of every line of a file, or of `member` of a .zip.
+    """Yield `(text, problem)` for every line of a file, or of `member` of a .zip.
 
-    The text is without LF or CRLF and without byte order mark; other line separators are part of it. A line with a
-    problem is not to be used: it is not UTF-8, holds a NUL or has `MAX_LINE` bytes or more. Raises `GlossaError` for a
-    damaged file, for UTF-16 and for lines that end with CR alone.
+    The text excludes LF, CRLF and the byte order mark; other line separators are part of it. A line with a problem
+    must not be used: it is not UTF-8, contains NUL or has `MAX_LINE` bytes or more. Raises `GlossaError` for a damaged
+    file, for UTF-16 and for lines that end with CR alone.
     """
     with open_binary(path, member) as file:
         raw = iter(partial(file.readline, MAX_LINE), b"")
@@ -160,15 +160,15 @@ def _check_start(path: Path, line: bytes) -> None:
         raise wrong_encoding(path, 1, f"this looks like {name}", name)
     if not line.endswith(b"\n") and b"\r" in line.rstrip(b"\r"):
         raise GlossaError(
-            f"{path}, line 1: lines end with CR alone, as on old Macs. Only LF and CRLF are read; convert it: "
+            f"{path}, line 1: lines end with CR alone, as on old Macs. Only LF and CRLF are supported. Convert it: "
             f"tr '\\r' '\\n' < {path.name} > lf-{path.name}"
         )
 
 
 def wide_encoding(start: bytes) -> str:
-    """The name for `iconv` if the first bytes of a file have two or four bytes for each character; else "".
+    """The name for `iconv` of a UTF-16 or UTF-32 encoding, detected from the first bytes of a file; otherwise "".
 
-    Without a byte order mark, the positions of the zeros show it.
+    Without a byte order mark, the positions of zero bytes show the encoding.
     """
     start = start[:4096]
     for mark, name in ((b"\xff\xfe\0\0", "UTF-32"), (b"\0\0\xfe\xff", "UTF-32"), (b"\xff\xfe", "UTF-16")):
@@ -187,6 +187,6 @@ def wrong_encoding(path: Path, line: int, what: str, guess: str) -> GlossaError:
     packed = path.suffix.lower() in (*PACKED, ".zip")
     name, unpack = (path.stem, "unpack it and ") if packed else (path.name, "")
     return GlossaError(
-        f"{path}, line {line}: wrong encoding: {what}. Only UTF-8 is read. If the file is {guess}, {unpack}convert "
-        f"it: iconv -f {guess} -t UTF-8 {name} > utf8-{name}"
+        f"{path}, line {line}: wrong encoding: {what}. Only UTF-8 is supported. If the file is {guess}, {unpack}"
+        f"convert it: iconv -f {guess} -t UTF-8 {name} > utf8-{name}"
     )

@@ -1,4 +1,4 @@
-"""Readers of formats that need a library, and of arrays of JSON; rows are as in `readers`.
+"""Readers of formats that need a library, and of JSON arrays. Rows are as in `reading`.
 
 XML is read unit by unit, JSON object by object and a sheet row by row, so memory does not grow with the file.
 """
@@ -17,34 +17,34 @@ from ..base.errors import GlossaError, require
 from . import po
 from .columns import HEADER, OTHER_LANGUAGE, OTHER_VARIANT, UNTRANSLATED, Columns, Row, keyed_pair, role_of
 from .files import BOM, damage_refused, open_binary, wrong_encoding
-from .segments import texts
+from .segments import local_name, texts
 
 logger = logging.getLogger(__name__)
 
 Record = tuple[int, list[str], str, str]  # line, fields, raw text, problem
-LONGEST = 1 << 20  # characters of an object of JSON
-LARGEST = 100 << 20  # bytes of a file, unpacked, that a library reads as a whole
-ROOTS, UNITS = ("{*}tmx", "{*}xliff"), ("{*}tu", "{*}trans-unit", "{*}unit")  # of any namespace
+LONGEST = 1 << 20  # maximum characters of a JSON object
+LARGEST = 100 << 20  # maximum decompressed bytes of a file that is read as a whole
+ROOTS, UNITS = ("{*}tmx", "{*}xliff"), ("{*}tu", "{*}trans-unit", "{*}unit")  # in any namespace
 LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 _CHARSET = re.compile(rb"Content-Type:[^\n]*?charset=([\w.:-]+)", re.I)
 _SPACE = re.compile(r"[ \t\n\r]*")
 
 
 def _too_large(path: Path, advice: str) -> GlossaError:
-    return GlossaError(f"{path} has over {LARGEST >> 20} MiB, unpacked, and is read as a whole. {advice}")
+    return GlossaError(f"{path} has over {LARGEST >> 20} MiB decompressed, too much to read as a whole. {advice}")
 
 
 def is_json_array(path: Path) -> bool:
-    """Whether a file of JSON is one array, not one object per line."""
+    """Whether a JSON file is a single array rather than one object per line."""
     with open_binary(path) as file:
         return file.read(1 << 16).removeprefix(BOM).lstrip().startswith(b"[")
 
 
 def read_json_array(path: Path, columns: Columns) -> Iterator[Row]:
-    """Rows of an array of objects; their line is the number of the object.
+    """Rows of a JSON array of objects. The line of a row is the number of its object.
 
-    Raises `GlossaError` if the array is not JSON or an object has over `LONGEST` characters: the end of the object
-    is then not known.
+    Raises `GlossaError` if the array is not JSON or an object has over `LONGEST` characters, since the next object
+    cannot be found then.
     """
     with open_binary(path) as file:
         for number, record in enumerate(_items(path, io.TextIOWrapper(file, "utf-8-sig")), 1):
@@ -56,7 +56,7 @@ def _items(path: Path, file: TextIO) -> Iterator[object]:
     decoder, text, start, lines = json.JSONDecoder(), "", 0, 1
 
     def following() -> str:
-        """The next character that is not white space; so much text is read that the next item is whole."""
+        """The next character that is not white space. Reads enough text for the next item to be complete."""
         nonlocal text, start, lines
         if len(text) - start < LONGEST:
             lines += text.count("\n", 0, start)
@@ -68,7 +68,7 @@ def _items(path: Path, file: TextIO) -> Iterator[object]:
         line = lines + text.count("\n", 0, start)
         return GlossaError(
             f"{path}, line {line}: not JSON, or over {LONGEST} characters in one object: {reason}. Correct it, or "
-            "write one object per line as .jsonl, where such a line costs only itself."
+            "write one object per line as .jsonl, where only the invalid line is lost."
         )
 
     following()
@@ -93,9 +93,9 @@ def _items(path: Path, file: TextIO) -> Iterator[object]:
 
 
 def excel_records(path: Path) -> Iterator[Record]:
-    """Records of the one sheet with rows in an .xlsx. Numbers and dates are read as text, formulas as their results.
+    """Records of an .xlsx file with rows in one sheet. Numbers and dates are read as text, formulas as their results.
 
-    Raises `GlossaError` if it is damaged or too large, or if several sheets have rows.
+    Raises `GlossaError` if the file is damaged or too large, or if several sheets have rows.
     """
     openpyxl = require("openpyxl", "formats", file=path)
     require("defusedxml", "formats", file=path)  # with it, openpyxl refuses entities
@@ -116,20 +116,20 @@ def _sheet_records(path: Path, book) -> Iterator[Record]:
     sheets = [sheet for sheet in book.worksheets if any(map(_cells, sheet.iter_rows(values_only=True)))]
     if len(sheets) > 1:
         raise GlossaError(
-            f"{path} has rows in {len(sheets)} sheets: {[sheet.title for sheet in sheets]}. One is read; save each as "
-            "a file of its own."
+            f"{path} has rows in {len(sheets)} sheets: {[sheet.title for sheet in sheets]}. Only one is supported. "
+            "Save each sheet as a separate file."
         )
     width = 0
     for number, values in enumerate(sheets[0].iter_rows(values_only=True) if sheets else (), 1):
         cells = _cells(values)
         width = width or len(cells)
-        # A row whose last cells are empty is as wide as the others.
+        # Rows with empty last cells are padded to the common width.
         yield number, cells + [""] * (width - len(cells)) if cells else [], "\t".join(cells), ""
     book.close()
 
 
 def _cells(values: tuple) -> list[str]:
-    """The cells of a row as text, without empty ones at its end."""
+    """The cells of a row as text, without trailing empty cells."""
     cells = ["" if value is None else _unescaped(str(value)) for value in values]
     while cells and not cells[-1]:
         cells.pop()
@@ -137,7 +137,7 @@ def _cells(values: tuple) -> list[str]:
 
 
 def _unescaped(text: str) -> str:
-    """`text` with the characters that XML cannot hold, which it has as `_x000D_` (ECMA-376, part 1, ST_Xstring)."""
+    """Decode characters that XML cannot represent, written as `_x000D_` (ECMA-376, part 1, ST_Xstring)."""
     if "_x" not in text:
         return text
     found = re.sub(r"_x([0-9A-Fa-f]{4})_", lambda code: chr(int(code[1], 16)), text)
@@ -145,11 +145,11 @@ def _unescaped(text: str) -> str:
 
 
 def read_xml(path: Path, columns: Columns) -> Iterator[Row]:
-    """Rows of a .tmx or .xliff (1.2 or 2.0); their line is the number of the unit (in XLIFF 2.0 of the segment).
+    """Rows of a .tmx or .xliff (1.2 or 2.0). The line of a row is the number of the unit (XLIFF 2.0: the segment).
 
-    A language with a region stands for the language: "en-US" for "en". A unit without one of the languages, or without
-    a finished translation, is set aside. So is a row for each further variant of a language in a unit, and a warning
-    names them. Raises `GlossaError` if the file is not XML or declares entities.
+    A language with a region matches the language: "en-US" matches "en". A unit that lacks one of the languages or a
+    finished translation is set aside. Further variants of a language in a unit are set aside too, each as a row, and a
+    warning names them. Raises `GlossaError` if the file is not XML or declares entities.
     """
     variants: dict[str, int] = {}
     number = 0
@@ -166,7 +166,7 @@ def read_xml(path: Path, columns: Columns) -> Iterator[Row]:
 
 
 def unit_elements(path: Path) -> Iterator[Any]:
-    """The elements of the units of a .tmx or .xliff, each of which is empty as soon as the next one is read.
+    """Yield the unit elements of a .tmx or .xliff. An element is cleared when the next one is read.
 
     Raises `GlossaError` if the file is not XML or declares entities.
     """
@@ -179,7 +179,7 @@ def unit_elements(path: Path) -> Iterator[Any]:
             for event, element in events:
                 if event == "start" and element.getparent() is None:
                     _refuse_entities(path, element.getroottree().docinfo.internalDTD)
-                elif event == "end" and "{*}" + _name(element) in UNITS:
+                elif event == "end" and "{*}" + local_name(element) in UNITS:
                     yield element
                     _forget(element)
         except etree.XMLSyntaxError as error:
@@ -188,49 +188,45 @@ def unit_elements(path: Path) -> Iterator[Any]:
 
 
 def _warn_of(path: Path, variants: dict[str, int], columns: Columns) -> None:
-    """Say how to choose the variants of a language that were not read."""
+    """Log a warning about variants of a language that were not read, with the option to read them."""
     for side, wanted in zip(("source", "target"), columns.names[0], strict=True):
         own = [name for name in variants if role_of(name) == role_of(wanted)]
         if own:
             logger.warning(
-                "%s: %d texts are in other variants of %r than the one that was read. To read another one: %s.",
+                "%s: %d texts are in variants of %r that were not read. To read another variant: %s.",
                 path, sum(variants[name] for name in own), wanted,
                 " or ".join(f"--{side}_language {name}" for name in own),
             )  # fmt: skip
-
-
-def _name(element) -> str:
-    return element.tag.rpartition("}")[2]
 
 
 def _refuse_entities(path: Path, document_type) -> None:
     names = [entity.name for entity in document_type.iterentities()] if document_type is not None else []
     if names:
         raise GlossaError(
-            f"{path} declares the entities {names[:10]}, which are not read because they can hide other files or fill "
-            "the memory. Write their text instead, and remove the declarations."
+            f"{path} declares the entities {names[:10]}, which are not supported because they can include other files "
+            "or exhaust memory. Replace them with their text, and remove the declarations."
         )
 
 
 def _forget(element) -> None:
-    """Free a unit and what stands before it."""
+    """Free a unit and all elements before it."""
     element.clear()
     while element.getprevious() is not None:
         del element.getparent()[0]
 
 
-Side = tuple[str, Any]  # language ("" if not given), and the element with the text, if any
+Side = tuple[str, Any]  # language ("" if unknown), and the element with the text or None
 
 
 def _units(element) -> Iterator[tuple[list[Side], str]]:
-    """The sides of each pair in a unit, and why it is no finished translation."""
-    if _name(element) == "tu":
+    """The sides of each pair in a unit, and the reason why its translation is not finished or ""."""
+    if local_name(element) == "tu":
         variants = element.iterchildren("{*}tuv")
         yield [(tuv.get(LANGUAGE) or tuv.get("lang", ""), tuv.find("{*}seg")) for tuv in variants], ""
         return
     languages = _outer(element, "source-language", "srcLang"), _outer(element, "target-language", "trgLang")
     fixed = "translate" if _outer(element, "translate") == "no" else ""
-    for segment in element.iterchildren("{*}segment") if _name(element) == "unit" else [element]:
+    for segment in element.iterchildren("{*}segment") if local_name(element) == "unit" else [element]:
         nodes = segment.find("{*}source"), segment.find("{*}target")
         sides = [
             (language if node is None else node.get(LANGUAGE) or language, node)
@@ -240,7 +236,7 @@ def _units(element) -> Iterator[tuple[list[Side], str]]:
 
 
 def _unfinished(segment, translation) -> str:
-    """Why the translation of a segment of XLIFF is not finished; "" if it is."""
+    """The reason why the translation of an XLIFF segment is not finished; "" if it is."""
     if segment.get("approved") == "no":
         return "not approved"
     state = segment.get("state") or ("" if translation is None else translation.get("state", ""))
@@ -251,7 +247,7 @@ def _unfinished(segment, translation) -> str:
 
 
 def _outer(element, *names: str) -> str:
-    """The first attribute with one of `names` of an element or outside of it."""
+    """The first of the attributes `names` that an element or its nearest ancestor has; "" without one."""
     nodes = (element, *element.iterancestors())
     return next((node.get(name) for node in nodes for name in names if node.get(name)), "")
 
@@ -267,7 +263,7 @@ def _unit_row(sides: list[Side], unfinished: str, number: int, columns: Columns)
         what = UNTRANSLATED if alone and columns.names_one_of(present) else OTHER_LANGUAGE
         problem = f"{what}: no pair of {' and '.join(map(repr, columns.names[0]))}; the languages are {present}"
     elif any(map(_has_entity, nodes)):
-        problem = "an entity, which is not read"
+        problem = "an entity, which is not supported"
     elif not found:
         problem = problem or f"{UNTRANSLATED}: it has no translation"
     elif any(present.count(name) > 1 for name in found):
@@ -281,7 +277,7 @@ def _unit_row(sides: list[Side], unfinished: str, number: int, columns: Columns)
 
 
 def _completed(sides: list[Side], columns: Columns) -> list[Side]:
-    """The sides with the language of a side for which the file names none: it is the other one of the two."""
+    """Fill in the language of a side without one: of the two languages, it is the other one."""
     unknown = [place for place, (language, _) in enumerate(sides) if not language]
     if len(sides) != 2 or len(unknown) != 1:
         return sides
@@ -295,24 +291,24 @@ def _has_entity(node) -> bool:
 
 
 def read_po(path: Path, columns: Columns) -> Iterator[Row]:
-    """Rows of a .po; their line is the number of the entry, without the header.
+    """Rows of a .po. The line of a row is the number of its entry, without the header.
 
-    The language of the header (default: the target language) is the language of the translations; the program's texts
-    are in the other language. Of plural forms, the last is read with `msgid_plural`. Entries that are fuzzy, obsolete
-    or not translated are set aside. Raises `GlossaError` for an invalid file, or one in a third language.
+    The translations are in the language of the header (by default the target language), the `msgid` texts in the other
+    language. Of plural forms, the last is paired with `msgid_plural`. Entries that are fuzzy, obsolete or untranslated
+    are set aside. Raises `GlossaError` for an invalid file, or one in a third language.
     """
     text, reverse, number = read_catalog(path), False, 0
     for entry in po.entries(text, str(path)):
         if entry.is_header:
-            header = po.string_of(text, entry.fields.get("msgstr"))
+            header = po.field_text(text, entry.fields.get("msgstr"))
             language = re.search(r"^Language:[ \t]*(\S*)", header, re.M)
             reverse = _is_reverse(path, language[1] if language else "", columns)
             yield header, "", 0, HEADER
             continue
         number += 1
         forms = entry.translations
-        source = po.string_of(text, entry.fields.get("msgid_plural") or entry.fields.get("msgid"))
-        translation = po.string_of(text, forms[max(forms)] if forms else None)
+        source = po.field_text(text, entry.fields.get("msgid_plural") or entry.fields.get("msgid"))
+        translation = po.field_text(text, forms[max(forms)] if forms else None)
         problem = "" if translation.strip() else "its translation is empty"
         fuzzy = any("fuzzy" in po.flags_of(text[slice(*line)]) for line in entry.flags)
         problem = "it is fuzzy" if fuzzy else "it is obsolete" if entry.is_obsolete else problem
@@ -323,7 +319,7 @@ def read_po(path: Path, columns: Columns) -> Iterator[Row]:
 
 
 def read_catalog(path: Path) -> str:
-    """The text of a .po, in the encoding that it declares. Raises `GlossaError` if it is too large, or in another."""
+    """The text of a .po, decoded as its header declares. Raises `GlossaError` if it is too large or not decodable."""
     with open_binary(path) as file:
         content = file.read(LARGEST + 1)
     if len(content) > LARGEST:
@@ -332,13 +328,13 @@ def read_catalog(path: Path) -> str:
     name = declared[1].decode() if declared else "UTF-8"
     try:
         codec = codecs.lookup(name).name
-    except LookupError:  # such as CHARSET, which a new catalog has
+    except LookupError:  # such as CHARSET, the placeholder in a new catalog
         codec = "utf-8"
     try:
         return content.decode(codec)
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise wrong_encoding(path, line, f"it is not {name}, which the header declares", "WINDOWS-1252") from error
+        raise wrong_encoding(path, line, f"it is not {name}, as the header declares", "WINDOWS-1252") from error
 
 
 def _is_reverse(path: Path, language: str, columns: Columns) -> bool:
@@ -350,5 +346,5 @@ def _is_reverse(path: Path, language: str, columns: Columns) -> bool:
         return True
     raise GlossaError(
         f"{path}: its translations are in {language!r}, which is neither {source!r} nor {target!r}. Set "
-        "source_language and target_language to those of the file."
+        "source_language and target_language to the languages of the file."
     )

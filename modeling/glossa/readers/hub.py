@@ -1,4 +1,4 @@
-"""Raw rows of datasets of the Hub, or of folders that `datasets` reads, as those of files."""
+"""Raw rows of Hub datasets, or of folders that `datasets` can load."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ SPLITS = ("train", "validation", "test")
 
 
 def load_builder(dataset: str, config: str | None) -> DatasetBuilder:
-    """Load the builder of a Hub dataset or folder, without rows. Raises `GlossaError` if there is no such dataset."""
+    """Load the builder of a Hub dataset or folder, without rows. Raises `GlossaError` if it does not exist."""
     with _loading(dataset, config):
         return load_dataset_builder(dataset, config)
 
@@ -23,10 +23,10 @@ def load_builder(dataset: str, config: str | None) -> DatasetBuilder:
 def read_hub(
     dataset: str, config: str | None, columns: Columns, limit: int | None, streaming: bool = False
 ) -> dict[str, Dataset]:
-    """Raw rows of each split of a Hub dataset or folder; with `streaming` it is not downloaded as a whole.
+    """Raw rows of each split of a Hub dataset or folder, with at most `limit` rows of the training split.
 
-    At most `limit` rows of the training split. Raises `GlossaError` if the dataset cannot be loaded, has no training
-    split, is empty or lacks the columns.
+    With `streaming`, the dataset is not downloaded as a whole. Raises `GlossaError` if it cannot be loaded, has no
+    training split, is empty or lacks the columns.
     """
     builder = load_builder(dataset, config)
     with _loading(dataset, config) as name:
@@ -40,33 +40,33 @@ def read_hub(
 
 @contextmanager
 def _loading(dataset: str, config: str | None) -> Iterator[str]:
-    """Yields the name of the dataset, and turns errors of `datasets` into `GlossaError`."""
+    """Yield the name of the dataset, and convert errors of `datasets` to `GlossaError`."""
     name = dataset + (f" ({config})" if config else "")
     try:
         yield name
     except (OSError, ValueError, RuntimeError, DatasetsError, *http_errors()) as error:
         reason = (isinstance(error, DatasetGenerationError) and error.__cause__) or error
         raise GlossaError(
-            f"Data set {name} could not be loaded: {reason}. Allowed are 'embedded', 'anki', "
-            "'files' (with data_path), the id of a Hub data set (https://huggingface.co/datasets, with dataset_config "
-            "where it has several), or a folder of data files. Without a connection, use local files."
+            f"Dataset {name} could not be loaded: {reason}. Allowed are 'embedded', 'anki', "
+            "'files' (with data_path), the id of a Hub dataset (https://huggingface.co/datasets, with dataset_config "
+            "if it has several configs), or a folder of data files. Without a connection, use local files."
         ) from error
 
 
 def read_splits(splits, columns: Columns, limit: int | None, name: str, version: str) -> dict[str, Dataset]:
-    """Raw rows of the splits of a loaded dataset, as [`read_hub`]; `version` must change with its content."""
+    """Raw rows of the splits of a loaded dataset, as in [`read_hub`]; `version` must change with its content."""
     if "train" not in splits:
-        raise GlossaError(f"{name} has no 'train' split but {sorted(splits)}; choose another data set.")
+        raise GlossaError(f"{name} has no 'train' split; its splits are {sorted(splits)}. Choose another dataset.")
     loaded = {}
     for split in SPLITS:
         if split not in splits:
             continue
-        # Held-out rows are limited after cleaning, by a random choice among all.
+        # Held-out rows are sampled after cleaning.
         rows, most = splits[split], limit if split == "train" else None
-        # Streams of JSON or CSV have no features until the first row is read.
+        # Streams of JSON or CSV have no features before the first row is read.
         example = rows.features or next(iter(rows), None)
         if example is None:
-            raise GlossaError(f"{name}, {split} is empty: it has no rows. Choose another data set or split.")
+            raise GlossaError(f"{name}, {split} has no rows. Choose another dataset or split.")
         column, source, target = _find_columns(example, columns, name)
         keys = {"column": column, "source": source, "target": target, "file": f"{name}, {split}"}
         if isinstance(rows, IterableDataset):

@@ -1,4 +1,4 @@
-"""The manifest of a folder of prepared pairs, by which other commands know it. This module imports no library."""
+"""The manifest of a folder of prepared pairs. Imports no library."""
 
 import json
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ MANIFEST = "prepared.json"
 
 @dataclass(frozen=True)
 class Entry:
-    """A source of a prepared folder.
+    """A data source of a prepared folder.
 
     Attributes:
-        name: Its name.
-        files: Its files in the folder, and their sizes in bytes.
-        pairs: Its training pairs.
+        name: Name of the source.
+        files: Its files in the folder, with their sizes in bytes.
+        pairs: Number of its training pairs.
         source_language: Its source language.
         target_language: Its target language.
         weight: How often each pair is seen in an epoch, on average.

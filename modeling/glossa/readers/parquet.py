@@ -1,4 +1,4 @@
-"""Rows of Parquet files, read with little memory for any content: a value that occurs often is kept once."""
+"""Rows of Parquet files, read with little memory for any content: repeated values are stored once."""
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -13,27 +13,27 @@ from ..base.errors import GlossaError
 from .columns import Columns, Row, pair_of
 from .files import damage_refused
 
-# Text that unpacks to more bytes than this, and to more than so many times its size in the file, is no corpus.
+# Text that decompresses to more than this many bytes and this many times its compressed size is not a real corpus.
 LARGEST, RATIO = 64 << 20, 1000
 
 
 def read_parquet(path: Path, columns: Columns) -> Iterator[Row]:
-    """Rows of a .parquet. Raises `GlossaError` like `parquet_rows`, and if the file is damaged."""
-    with damage_refused(path), opened(path, pyarrow.parquet.read_metadata(path)) as file:
+    """Rows of a .parquet file. Raises `GlossaError` as in [`parquet_rows`], and if the file is damaged."""
+    with damage_refused(path), open_parquet(path, pyarrow.parquet.read_metadata(path)) as file:
         yield from parquet_rows(file, str(path), columns)
 
 
-def opened(file: Any, metadata: FileMetaData, **options) -> ParquetFile:
-    """A Parquet file whose texts are read as dictionaries: of equal values, there is one in memory."""
+def open_parquet(file: Any, metadata: FileMetaData, **options) -> ParquetFile:
+    """Open a Parquet file with texts read as dictionaries, so that equal values are in memory once."""
     columns = [metadata.schema.column(index) for index in range(len(metadata.schema))]
     texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
     return ParquetFile(file, metadata=metadata, read_dictionary=texts, **options)
 
 
 def parquet_rows(file: ParquetFile, name: str, columns: Columns, groups: Sequence[int] | None = None) -> Iterator[Row]:
-    """Rows of an open Parquet file called `name` in errors, or of some of its row groups, numbered from 1.
+    """Rows of an open Parquet file, or of some of its row `groups`, numbered from 1. Errors call the file `name`.
 
-    Raises `GlossaError` if it lacks a side, a side is not text, or its text unpacks to far more than any real one.
+    Raises `GlossaError` if a column is missing or not text, or if the text decompresses to an implausible size.
     """
     schema = file.schema_arrow
     nested = "translation" in schema.names and not columns.required
@@ -55,7 +55,7 @@ def parquet_rows(file: ParquetFile, name: str, columns: Columns, groups: Sequenc
     wanted = ["translation"] if nested else sorted(set(found))
     groups = list(range(file.num_row_groups)) if groups is None else list(groups)
     limit = _limit(file.metadata, name, wanted, groups)
-    # pyarrow reads no dictionaries within a struct from several row groups at once.
+    # pyarrow cannot read dictionaries within a struct from several row groups at once.
     for batch in chain.from_iterable(
         file.iter_batches(row_groups=part, columns=wanted)
         for part in ([[group] for group in groups] if nested else [groups])
@@ -72,7 +72,7 @@ def parquet_rows(file: ParquetFile, name: str, columns: Columns, groups: Sequenc
 
 
 def _limit(metadata: FileMetaData, name: str, wanted: list[str], groups: Sequence[int]) -> int:
-    """The most bytes that the text of some columns and row groups may have, which is checked before they are read."""
+    """The maximum bytes for the text of some columns and row groups, checked here against their declared size."""
     packed = unpacked = 0
     for row_group in map(metadata.row_group, groups):
         for chunk in map(row_group.column, range(row_group.num_columns)):
@@ -87,8 +87,8 @@ def _limit(metadata: FileMetaData, name: str, wanted: list[str], groups: Sequenc
 
 def _too_large(name: str, limit: int) -> GlossaError:
     return GlossaError(
-        f"{name} cannot be read: its text unpacks to over {limit >> 20} MiB, over {RATIO:,} times its size "
-        "in the file. It may be damaged; write it again, without rows that repeat."
+        f"{name} cannot be read: its text decompresses to over {limit >> 20} MiB, over {RATIO:,} times its size in "
+        "the file. It may be damaged. Write it again, without repeated rows."
     )
 
 
@@ -100,7 +100,7 @@ def _is_text(kind: pyarrow.DataType) -> bool:
 
 
 def _texts(column: pyarrow.Array) -> list[str | bytes | None]:
-    """The texts of a column, or bytes if a text is not UTF-8. Equal texts are one object."""
+    """The texts of a column, as bytes if not UTF-8. Equal texts are the same object."""
     if pyarrow.types.is_dictionary(column.type):
         values = _texts(column.dictionary)
         return [None if index is None else values[index] for index in column.indices.to_pylist()]

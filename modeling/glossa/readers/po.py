@@ -1,4 +1,4 @@
-"""PO catalogs of gettext: entries with the positions of their strings."""
+"""Parser for gettext PO catalogs: entries with the character offsets of each string."""
 
 import gettext
 import re
@@ -21,9 +21,9 @@ class Field:
     """A keyword and its strings.
 
     Attributes:
-        start: The first character of the keyword's line.
-        strings: The characters between the quotes of each string.
-        end: The character after the last quote.
+        start: Offset of its line.
+        strings: Start and end offset of the text within the quotes of each string.
+        end: Offset after its last quote.
     """
 
     start: int
@@ -41,7 +41,7 @@ class Field:
 
 @dataclass
 class Entry:
-    """The fields of an entry by keyword, the lines with its flags, and whether it is commented out."""
+    """An entry: its fields by keyword, the spans of its flag lines, and whether it is commented out."""
 
     fields: dict[str, Field] = field(default_factory=dict)
     flags: list[tuple[int, int]] = field(default_factory=list)
@@ -49,7 +49,7 @@ class Entry:
 
     @property
     def translations(self) -> dict[int, Field]:
-        """The translations by the number of their plural form; -1 without plural forms."""
+        """The translations by number of the plural form; -1 for an entry without plural forms."""
         return {
             int(re.sub(r"\D", "", name) or -1): each for name, each in self.fields.items() if name.startswith("msgstr")
         }
@@ -61,25 +61,25 @@ class Entry:
 
 
 def flags_of(line: str) -> list[str]:
-    """The flags in a line, such as fuzzy."""
+    """The flags in a `#,` line, such as fuzzy."""
     return [flag.strip() for flag in line.strip(" \t\r\n#,~").split(",")]
 
 
 def unescaped(escape: str) -> str:
-    """The text of an escape sequence."""
+    """The character for an escape sequence; unknown sequences are returned unchanged."""
     return _ESCAPES.get(escape, escape)
 
 
-def string_of(text: str, own: Field | None) -> str:
-    """The text of a field; "" for None."""
+def field_text(text: str, own: Field | None) -> str:
+    """The unescaped text of a field; "" without a field."""
     strings = [text[start:end] for start, end in own.strings] if own else []
     return ESCAPE.sub(lambda found: unescaped(found[0]), "".join(strings))
 
 
 def plural_forms(header: str, name: str) -> tuple[int, int]:
-    """The number of plural forms of a catalog, and the form for 1; zeros if the header has no rule.
+    """The number of plural forms of a catalog, and the form for 1; zeros if its header does not define them.
 
-    Raises `GlossaError` if the rule is not valid.
+    Raises `GlossaError` if the definition is invalid.
     """
     found = _PLURAL.search(header)
     if found is None:

@@ -1,8 +1,8 @@
-"""Readers of local files, one for each format.
+"""Readers of local files, one per format.
 
-A reader yields one row for every line of a file (every row of Parquet): `(source, target, line, problem)`, the two
-texts, the 1-based number, and "" or why the line gives no pair: one of `SET_ASIDE`, perhaps with details after a
-colon, or why it is malformed. Its source is then its raw text.
+A reader yields a row `(source, target, line, problem)` for every line of a file, or row of Parquet: the two texts, the
+1-based number, and "" or the reason why the line is not a pair. The reason is one of `SET_ASIDE`, possibly followed by
+a colon and details, or describes what is malformed. In a row with a problem, the source is the raw text.
 """
 
 import csv
@@ -27,19 +27,19 @@ FORMATS = (
     ".tsv .tab .txt (tab-separated), .csv, .jsonl .json, .tmx .xlf .xliff .po, also .gz .xz .zst; .parquet, .xlsx and "
     ".zip"
 )
-OF_THE_TARGET = " of the target file"  # ends the problem of a line of the second of two files
+OF_THE_TARGET = " of the target file"  # suffix for a problem in the second of two files
 SEPARATORS = ",;\t|"
-SAMPLED = 100  # lines that show the separator of a .csv, and whether fields are quoted
-# A quoted field of a line with tabs; one of several lines has no tab.
+SAMPLED = 100  # lines from which the separator and the quoting of a table are detected
+# A quoted field in tab-separated lines; it may span lines, but has no tab.
 _QUOTED = re.compile(r'(?:(?<=[\t\n])|\A)"((?:[^"\t]|"")*)"(?=[\t\n]|\Z)')
 _WRAPPED = re.compile(r'".*"')
 _NAMED_SEPARATOR = re.compile(r'"?sep=(.)"?', re.I)
-PREAMBLE = 10  # records before a header, at most, such as a title and a date
-QUOTED_LINES = 10  # a quoted field has at most as many lines; a quote that is open for longer is a stray one
+PREAMBLE = 10  # maximum number of records before a header, such as a title and a date
+QUOTED_LINES = 10  # maximum lines of a quoted field; a quote that stays open for longer is a stray one
 
 
 def read_rows(paths: tuple[Path, ...], columns: Columns, limit: int | None) -> Iterator[Row]:
-    """Rows of one file of pairs, or of two line-aligned text files; at most `limit` rows besides the header.
+    """Rows of a file of pairs or of two line-aligned text files; at most `limit` rows, not counting headers.
 
     Raises `GlossaError` if a file is unusable as a whole: damaged, not UTF-8, not aligned.
     """
@@ -54,10 +54,10 @@ def read_rows(paths: tuple[Path, ...], columns: Columns, limit: int | None) -> I
                 undecodable[paths[-1 if row[3].endswith(OF_THE_TARGET) else 0]].append(row[2])
         if total - set_aside_rows == limit:
             break
-    # A few damaged lines are noise; many mean another encoding, in which the remaining lines are wrong too.
+    # A few damaged lines are noise. Many indicate another encoding, so that the remaining lines are wrong too.
     for path, numbers in undecodable.items():
         if len(numbers) > total / 100 and (len(numbers) >= 10 or len(numbers) >= total / 2):
-            # Windows-1252 has all characters of Latin-1, and the quotation marks and dashes of real text.
+            # Windows-1252 has all characters of Latin-1, and typographic quotation marks and dashes.
             raise wrong_encoding(path, numbers[0], f"{len(numbers)} of {total} lines are not UTF-8", "WINDOWS-1252")
 
 
@@ -71,8 +71,8 @@ def read_aligned(source_path: Path, target_path: Path, *members: str) -> Iterato
             longer = number + sum(1 for _ in pairs)
             counts = (number - 1, longer) if source is None else (longer, number - 1)
             raise GlossaError(
-                f"{names[0]} has {counts[0]} lines and {names[1]} has {counts[1]}: they cannot be aligned. "
-                "Line n of one must translate line n of the other; find the line that is missing."
+                f"{names[0]} has {counts[0]} lines and {names[1]} has {counts[1]}, so they are not aligned. Line n of "
+                "one must be the translation of line n of the other. Find the missing line."
             )
         yield source[0], target[0], number, source[1] or (target[1] and target[1] + OF_THE_TARGET)
 
@@ -107,26 +107,26 @@ def _read_table(path: Path, columns: Columns) -> Iterator[Row]:
         yield from _read_columns(path, columns, _tab_records(path))
     else:
         raise GlossaError(
-            f"{path}: no format is known for {''.join(path.suffixes) or 'a name without ending'!r}; allowed are "
-            f"{FORMATS}. Two line-aligned text files of any ending are given as two paths, source then target."
+            f"{path}: unknown format {''.join(path.suffixes) or 'of a name without extension'!r}; allowed are "
+            f"{FORMATS}. Give two line-aligned text files with any extension as two paths, source then target."
         )
 
 
 def _read_text(path: Path) -> Iterator[Row]:
     for number, (text, problem) in enumerate(lines(path), 1):
         if "\t" in text.strip() and not problem:
-            problem = "a tab within the text, as in a table; a file of pairs must be named .tsv"
+            problem = "a tab in the text, as in a table; a file of pairs must be named .tsv"
         yield text, text, number, problem
 
 
 def _tab_records(path: Path) -> Iterator[Record]:
-    """Records of lines with tabs. Quotation marks are text, unless the first lines come from a spreadsheet."""
+    """Records of tab-separated lines. Quotation marks are text, unless the first lines come from a spreadsheet."""
     stream = lines(path)
     sample = list(islice(stream, SAMPLED))
     stream = chain(sample, stream)
     usable = [text for text, problem in sample if not problem]
     if width := _quoted_width(usable):
-        logger.info("%s: fields are quoted, as a spreadsheet writes them", path)
+        logger.info("%s: reading fields as quoted by a spreadsheet", path)
         yield from _quoted_records(stream, "\t", width)
         return
     literal = 0  # the first line with a field in quotation marks
@@ -137,22 +137,23 @@ def _tab_records(path: Path) -> Iterator[Record]:
         yield number, fields, text, problem
     if literal:
         logger.warning(
-            "%s, line %d: the quotation marks around a field are read as text. If a spreadsheet has put them "
-            "there, save the table as .csv.", path, literal,
+            "%s, line %d: the quotation marks around a field are read as text. If a spreadsheet added them, save the "
+            "table as .csv.", path, literal,
         )  # fmt: skip
 
 
 def _quoted_width(texts: list[str]) -> int:
-    """The number of fields of lines with tabs that follow the rules of CSV, as from a spreadsheet; 0 for others.
+    """The number of fields of tab-separated lines with CSV quoting, as from a spreadsheet; 0 for other lines.
 
-    All must have as many. One must have two quotes for one, or several lines: text in quotation marks has neither.
+    All lines must have the same number of fields. At least one field must have doubled quotes or several lines, which
+    plain text in quotation marks does not have.
     """
     for end in range(len(texts), max(len(texts) - QUOTED_LINES, 0), -1):
         try:
             records = list(csv.reader((f"{text}\n" for text in texts[:end]), delimiter="\t", strict=True))
         except csv.Error as error:
             if str(error) == "unexpected end of data":
-                continue  # the last record goes on after the sample
+                continue  # the last record continues after the sample
             return 0
         fields = [field[1] for field in _QUOTED.finditer("\n".join(texts[:end]))]
         lines_of = max((field.count("\n") + 1 for field in fields), default=0)
@@ -163,7 +164,7 @@ def _quoted_width(texts: list[str]) -> int:
 
 
 def _csv_records(path: Path) -> Iterator[Record]:
-    """Records of a .csv. The first line may name its separator, as `sep=;` does for Excel."""
+    """Records of a .csv. The first line may set the separator, such as `sep=;` for Excel."""
     stream = lines(path)
     sample = list(islice(stream, SAMPLED))
     named = _NAMED_SEPARATOR.fullmatch(sample[0][0]) if sample else None
@@ -181,10 +182,10 @@ def _csv_records(path: Path) -> Iterator[Record]:
 def _quoted_records(
     stream: Iterator[tuple[str, str]], separator: str, width: int, number: int = 0
 ) -> Iterator[Record]:
-    """Records of lines of CSV after the one with this `number`.
+    """Records of CSV lines that follow the line with this `number`.
 
-    A quote that is not closed costs its own line; reading continues with the next one. A record of several lines is
-    followed by a `CONTINUED` record for each further line.
+    An unclosed quote makes only its own line malformed; reading continues with the next line. A record of several
+    lines is followed by a `CONTINUED` record for each further line.
     """
     ahead, taken = deque[tuple[str, str]](), list[tuple[str, str]]()
 
@@ -219,7 +220,7 @@ def _csv_reader(texts: Iterable[str], separator: str):
 
 
 def _next_record(reader) -> tuple[list[str], str]:
-    """The fields of the next record, and why it is malformed; no fields and "" at the end."""
+    """The fields of the next record, and its problem or ""; no fields at the end."""
     try:
         return next(reader, []), ""
     except csv.Error as error:
@@ -228,16 +229,16 @@ def _next_record(reader) -> tuple[list[str], str]:
 
 
 def _width(sample: list[str], separator: str) -> int:
-    """The number of columns that most lines have."""
+    """The most common number of columns."""
     records = [_next_record(_csv_reader([text], separator))[0] for text in sample if text.strip()]
     widths = Counter(len(fields) for fields in records if len(fields) > 1)
     return widths.most_common(1)[0][0] if widths else 1
 
 
 def _separator(sample: list[str]) -> tuple[str, int]:
-    """The separator of lines of CSV, and the number of columns, by which most lines agree.
+    """The separator of CSV lines for which most lines have the same number of columns, and this number.
 
-    Of several, it is the one that spaces follow less often, as they follow commas in sentences.
+    On a tie, it is the separator less often followed by a space, as commas are in sentences.
     """
     best, found = (0, 0), (",", 1)
     for separator in SEPARATORS:
@@ -295,7 +296,7 @@ def _read_columns(path: Path, columns: Columns, records: Iterator[Record]) -> It
 
 
 def _before_header(records: list[Record], columns: Columns) -> int:
-    """How many of the first records stand before the one that names the columns; 0 if none does."""
+    """The number of records before the one that names the columns; 0 if there is no such record."""
     for number, (_, fields, _, problem) in enumerate(records):
         if not problem and columns.find([field.strip() for field in fields]):
             return number
@@ -324,9 +325,9 @@ def _json_object(text: str) -> tuple[dict, str]:
     except json.JSONDecodeError as error:
         return {}, f"not JSON: {error.msg} at column {error.colno}"
     except RecursionError:
-        return {}, "JSON that is nested too deeply"
-    except ValueError as error:  # a number of too many digits
-        return {}, f"JSON that cannot be read: {error}"
+        return {}, "JSON is nested too deeply"
+    except ValueError as error:  # a number with too many digits
+        return {}, f"JSON cannot be read: {error}"
     if not isinstance(value, dict):
         return {}, f"not a JSON object but {type(value).__name__}; one object per line is expected"
     return value, ""

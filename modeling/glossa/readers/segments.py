@@ -1,6 +1,6 @@
-"""Text of the segments of TMX and XLIFF, whose inline elements represent codes of the original document.
+"""Text of TMX and XLIFF segments, in which inline elements represent codes of the original document.
 
-A line break becomes a space, a placeholder such as `%d` or `{name}` becomes text, and other codes are removed.
+A line break becomes a space, a placeholder such as `%d` or `{name}` becomes text, and other markup is dropped.
 """
 
 import re
@@ -9,14 +9,14 @@ from typing import Any
 
 from ..model.spans_glossa import LENGTH
 
-# Inline elements whose content is code, not text (TMX 1.4b; XLIFF 1.2 and 2.0), and those for opening and closing
-# codes, which are always markup.
+# Elements with code instead of text (TMX 1.4b; XLIFF 1.2 and 2.0, inline elements), and those among them that open or
+# close something, so that they are always markup.
 CODES = ("bpt", "ept", "it", "ph", "ut", "x", "bx", "ex", "sc", "ec")
 PAIRED = ("bpt", "ept", "bx", "ex", "sc", "ec")
 # Attributes with the original code, or its form in an editor.
 _CONTENTS = ("equiv-text", "equiv", "disp")
 BREAK_TYPES = re.compile(r"(x-|xlf:|fmt:)?(lb|pb|br|p|linebreak|pagebreak)", re.I)
-# Line breaks: elements of HTML, line ends, also escaped, and RTF.
+# HTML elements that start a line; line ends, plain or escaped; and RTF line breaks.
 _BREAK = re.compile(
     r"\s*(</?(br|p|div|li|ul|ol|tr|td|th|table|hr|h\d)\b[^<>]*>|(\\[nrt])+|\\(line|par|tab|page)\b|[\n\r\t\u2028\u2029]+)\s*",
     re.I,
@@ -42,43 +42,44 @@ _PLACEHOLDER = re.compile(
 
 
 def texts(nodes: Sequence[Any]) -> list[str]:
-    """The text of each segment of a unit. Codes with the same id in several segments are the same code."""
+    """The text of each segment of a unit. A code described in one segment has the same text in the others, by id."""
     known: dict[str, str] = {}
     for code in (child for node in nodes for child in node.iter("{*}*")):
-        if _name(code) in CODES and (found := _shown(code)):
+        if local_name(code) in CODES and (found := _code_text(code)):
             known.setdefault(_key(code), found)
     return [_text(node, known) for node in nodes]
 
 
-def _name(element) -> str:
+def local_name(element: Any) -> str:
+    """The tag of an element of XML without its namespace."""
     return element.tag.rpartition("}")[2]
 
 
 def _key(code) -> str:
-    """The identity of a code, which its copy in the other language shares."""
-    return f"{_name(code)} {code.get('id') or code.get('x') or ''}"
+    """The key shared by a code and its copy in the other language."""
+    return f"{local_name(code)} {code.get('id') or code.get('x') or ''}"
 
 
 def _text(node, known: dict[str, str]) -> str:
     parts = [node.text or ""]
     for child in node:
-        if isinstance(child.tag, str):  # comments have no string as their tag
+        if isinstance(child.tag, str):  # the tag of a comment is not a string
             numbered = child.get("id") or child.get("x")
-            shown = _shown(child) or (known.get(_key(child), "") if numbered else "")
-            parts.append(shown if _name(child) in CODES else _text(child, known))
+            shown = _code_text(child) or (known.get(_key(child), "") if numbered else "")
+            parts.append(shown if local_name(child) in CODES else _text(child, known))
         parts.append(child.tail or "")
     return "".join(parts)
 
 
-def _shown(code) -> str:
-    """The text for a code: a space, a placeholder or ""."""
+def _code_text(code) -> str:
+    """The text for a code: a space, a placeholder or nothing."""
     types = (code.get(name, "") for name in ("type", "ctype", "subType"))
     if any(map(BREAK_TYPES.fullmatch, types)):
         return " "
     contents = ["".join(code.itertext()), _original(code), *(code.get(name, "") for name in _CONTENTS)]
     if any(map(_BREAK.fullmatch, contents)):
         return " "
-    found = () if _name(code) in PAIRED else contents
+    found = () if local_name(code) in PAIRED else contents
     return next((content for content in found if _is_placeholder(content)), "")
 
 
@@ -87,7 +88,7 @@ def _is_placeholder(content: str) -> bool:
 
 
 def _original(code) -> str:
-    """The original code to which an element of XLIFF 2.0 refers."""
+    """The original code that an XLIFF 2.0 element refers to; "" without one."""
     name = code.get("dataRef")
     unit = next(code.iterancestors("{*}unit"), None) if name else None
     data = () if unit is None else unit.iterfind("{*}originalData/{*}data")

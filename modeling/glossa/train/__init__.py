@@ -1,5 +1,5 @@
-"""Settings and data to a trained, scored, published model.
+"""Training: from settings and data to a trained, evaluated and published model.
 
-In: settings (`plan`). Out: the folder of a run, by `run.train`. Rooms inside: `data` makes batches of pairs, `plan`
-decides and checks the settings, `evaluation` scores, `hub` publishes. Only the command imports this wing.
+`run.train` takes settings and writes the folder of a run. `data` builds batches of pairs, `plan` chooses and checks
+settings, `evaluation` scores the model and `hub` publishes it. Only the command line imports this package.
 """

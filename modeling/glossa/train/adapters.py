@@ -1,4 +1,4 @@
-"""LoRA adapters (Hu et al. 2021) for training a finished model further; PEFT provides them."""
+"""LoRA adapters (Hu et al. 2021) for fine-tuning, provided by PEFT."""
 
 import logging
 import re
@@ -17,24 +17,24 @@ from ..base.run_folder import ADAPTER, ADAPTER_WEIGHTS
 
 logger = logging.getLogger(__name__)
 
-BASE = "base"  # in the file of a checkpoint: the fingerprint of the weights that were adapted
+BASE = "base"  # metadata key for the fingerprint of the base weights
 
 
 def adapted_matrices(model: nn.Module) -> list[str]:
-    """The names of the matrices in numbered layers, as `layers.0` of most families and `block.0` of T5."""
+    """The names of the linear modules in numbered layers, such as `layers.0` in most families and `block.0` in T5."""
     return [
         name for name, module in model.named_modules() if isinstance(module, nn.Linear) and re.search(r"\.\d+\.", name)
     ]
 
 
 class Adapters:
-    """LoRA on every matrix of the model's layers, of any family; all other weights are frozen.
+    """LoRA on every linear module of the model's layers, for any model family; all other weights are frozen.
 
-    A checkpoint has the weights with the adapters merged in, so that it loads like any other, and the adapters' own
-    weights in a second file, with which training continues exactly.
+    A checkpoint has the merged weights, so that it loads like any other, and in a second file the weights of the
+    adapters, to continue training exactly.
 
     Args:
-        model: Gets the adapters, in place.
+        model: The model, which is adapted in place.
         rank: Rank of the adapters. The scaling, `lora_alpha`, is twice the rank.
 
     Raises:
@@ -57,7 +57,7 @@ class Adapters:
         self.adapted: Any = get_peft_model(model, settings)
 
     def merged_weights(self) -> dict[str, torch.Tensor]:
-        """The weights of the model, under its usual names, with the adapters merged in."""
+        """The weights of the model by their usual names, with the adapters merged in."""
         weights = {}
         for name, weight in self.model.state_dict().items():
             if ".lora_" not in name:
@@ -67,19 +67,19 @@ class Adapters:
                 weights[f"{name}.weight"] = module.base_layer.weight + module.get_delta_weight("default")
         return weights
 
-    def save_beside(self, checkpoint: Path) -> None:
-        """Write the adapters' weights."""
+    def save_adapters(self, checkpoint: Path) -> None:
+        """Write the weights of the adapters to `checkpoint`."""
         weights = {name: weight for name, weight in self.model.state_dict().items() if ".lora_" in name}
         save_file(weights, checkpoint / ADAPTER_WEIGHTS, {BASE: self.base})
 
     def load(self, checkpoint: Path) -> None:
-        """Load the adapters' weights from `checkpoint`.
+        """Load the weights of the adapters from `checkpoint`.
 
-        Raises `GlossaError` if they are of another model or rank, or were trained on other weights.
+        Raises `GlossaError` if they have another model, rank or base weights.
         """
         file = checkpoint / ADAPTER_WEIGHTS
         with safe_open(file, framework="pt") as opened:
-            base = (opened.metadata() or {}).get(BASE, self.base)  # older versions kept none
+            base = (opened.metadata() or {}).get(BASE, self.base)  # not saved by older versions
             weights = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
         own = {name: weight.shape for name, weight in self.model.state_dict().items() if ".lora_" in name}
         found = {name: weight.shape for name, weight in weights.items()}
@@ -87,25 +87,25 @@ class Adapters:
             name = min(name for name in {*found, *own} if found.get(name) != own.get(name))
             there, wanted = (tuple(shapes[name]) if name in shapes else "missing" for shapes in (found, own))
             raise GlossaError(
-                f"{file} is not of this model and lora_rank: {name} is {there}, where {wanted} is expected. Continue "
+                f"{file} does not fit this model and lora_rank: {name} is {there}, but {wanted} is expected. Continue "
                 "with the settings of the run, or start a new one."
             )
         if base != self.base:
             raise GlossaError(
-                f"{checkpoint} cannot be continued: init_from has other weights than those that its adapters were "
-                f"trained on. Put the model back, or start a new run with --init_from {checkpoint}."
+                f"{checkpoint} cannot be continued: the weights of init_from have changed since its adapters were "
+                f"trained. Restore the model, or start a new run with --init_from {checkpoint}."
             )
-        self.model.load_state_dict(weights, strict=False)  # the others come from init_from
+        self.model.load_state_dict(weights, strict=False)  # all other weights come from init_from
 
     def export(self, run: Path) -> None:
-        """Save the adapters in PEFT's format, for `PeftModel.from_pretrained` with the model that was adapted."""
+        """Save the adapters in PEFT's format, for `PeftModel.from_pretrained` with the base model."""
         self.adapted.save_pretrained(run / ADAPTER)
 
     def merge(self) -> None:
-        """Merge the adapters into the model's weights and remove them; the model is as it was built."""
+        """Merge the adapters into the model's weights, and restore the original modules."""
         tied = getattr(self.model.config, "tie_word_embeddings", None)
         self.adapted.merge_and_unload()
-        if tied is not None:  # PEFT unties the config of a model whose weights stay tied
+        if tied is not None:  # PEFT changes the config although the weights stay tied
             self.model.config.tie_word_embeddings = tied
         self.model.requires_grad_(True)
 

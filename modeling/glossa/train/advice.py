@@ -1,4 +1,4 @@
-"""Advice from the log of a finished training run, one line per problem, with the setting to change."""
+"""Advice from the log of a finished run: one line per problem, with the setting to change."""
 
 import shlex
 from collections.abc import Sequence
@@ -9,21 +9,21 @@ from transformers import PreTrainedConfig
 
 from .plan.settings import GlossaTrainingArguments
 
-UNCHANGED = 0.002  # of the validation loss
+UNCHANGED = 0.002  # relative change of the validation loss
 SPIKE = 1.25  # times the lowest training loss so far
 OVERFITTING = 1.02  # times the lowest validation loss
-# Occurrences of a token. Gowda and May 2020 (section 4.2) want 100 for 95% of the tokens. On Multi30k this rule would
-# advise against 2,000 pieces, but 4,000 and 8,000 translate better (docs/results.md). A limit of 10 would advise
-# against 8,000 pieces with 10,000 pairs, but they translate better than 2,000.
+# Minimum occurrences of a token. Gowda and May 2020 (section 4.2) recommend 100 for 95% of the tokens. On Multi30k
+# their rule advises against 2,000 pieces, but 4,000 and 8,000 translate better (docs/results.md). A limit of 10 would
+# advise against 8,000 pieces for 10,000 pairs, but they translate better than 2,000.
 RARE = 5
-UNLEARNED = 260  # tokens of every byte-level BPE: four special ones and 256 bytes
-SMALLEST = 300  # tokens of a vocabulary that is advised
-LENGTHS = 0.98, 1.02  # of good translations, as shares of the references
-BROKEN = 0.7, 1.5  # beyond these the model has learned too little for a length penalty to help
+UNLEARNED = 260  # tokens of any byte-level BPE: four special tokens and 256 bytes
+SMALLEST = 300  # minimum size of an advised vocabulary
+LENGTHS = 0.98, 1.02  # typical lengths of good translations, relative to the references
+BROKEN = 0.7, 1.5  # beyond these lengths, the model has learned too little for a length penalty to help
 COMMON_SHARE = 0.5  # of the learned pieces
 MANY_IMPLAUSIBLE = 1 / 3  # of the translations
-# Validation BLEU. Of a model above the second, another training changes little; one below the first has learned too
-# little for other advice than to train longer.
+# Validation BLEU. Below the first value, the only useful advice is to train longer; above the second, further training
+# changes little.
 LEARNED, PERFECT = 10, 90
 
 
@@ -35,8 +35,8 @@ def advise(
     Args:
         history: The Trainer's log.
         training: The settings of the training.
-        steps: All its steps.
-        average_bleu: Validation BLEU, greedy, of averaged checkpoints; None if nothing was averaged.
+        steps: The total number of steps.
+        average_bleu: Greedy validation BLEU of the averaged checkpoints; None without averaging.
     """
     losses = [entry["loss"] for entry in history if "loss" in entry]
     validation = [entry["eval_loss"] for entry in history if "eval_loss" in entry]
@@ -53,7 +53,7 @@ def advise(
 
 
 def lengthen(training: GlossaTrainingArguments) -> str:
-    """The settings that make a training longer."""
+    """The settings that make training longer."""
     if training.max_steps > 0:
         return "--max_steps"
     return "--num_train_epochs" if training.hours is None else "--hours and --num_train_epochs"
@@ -83,8 +83,8 @@ def _warmup(warmup: float, steps: int) -> str:
 def _unchanged(validation: Sequence[float], training: GlossaTrainingArguments) -> str:
     if len(validation) > 1 and max(validation) - min(validation) < UNCHANGED * min(validation):
         return (
-            f"The validation loss did not change ({validation[0]:.4f} to {validation[-1]:.4f}): the training changed "
-            f"almost nothing. Raise --learning_rate, or train longer with more {lengthen(training)}."
+            f"The validation loss did not change ({validation[0]:.4f} to {validation[-1]:.4f}): training had almost "
+            f"no effect. Raise --learning_rate, or train longer with more {lengthen(training)}."
         )
     return ""
 
@@ -139,14 +139,14 @@ def _average(bleu: Sequence[float], average: float | None) -> str:
 
 
 def judge_length(length: float, beams: int, bleu: float, implausible: dict[str, float], run: str) -> str:
-    """Advice if translations with beams are somewhat too short or too long; "" if not.
+    """Advice if translations with beam search are slightly too short or too long; otherwise "".
 
     Args:
-        length: Their characters divided by the characters of the references.
-        beams: Their number.
-        bleu: Their BLEU.
+        length: Characters of the translations divided by those of the references.
+        beams: Number of beams.
+        bleu: BLEU of the translations.
         implausible: As in [`judge_translations`].
-        run: Folder of the run.
+        run: The folder of the run.
     """
     shortest, longest = LENGTHS
     if beams == 1 or shortest <= length <= longest or not BROKEN[0] <= length <= BROKEN[1]:
@@ -162,11 +162,11 @@ def judge_length(length: float, beams: int, bleu: float, implausible: dict[str, 
 
 
 def judge_translations(implausible: dict[str, float], bleu: float, training: GlossaTrainingArguments) -> str:
-    """Advice if many of the validation translations cannot be right; "" if not.
+    """Advice if many validation translations are implausible; otherwise "".
 
     Args:
-        implausible: The share of the translations with each problem, such as "repetitive".
-        bleu: Their BLEU.
+        implausible: The share of translations with each problem, such as "repetitive".
+        bleu: BLEU of the translations.
         training: The settings of the training.
     """
     if bleu >= PERFECT or implausible_share(implausible) <= MANY_IMPLAUSIBLE:
@@ -179,7 +179,7 @@ def judge_translations(implausible: dict[str, float], bleu: float, training: Glo
 
 
 def implausible_share(implausible: dict[str, float]) -> float:
-    """The share of the translations that cannot be right; those that only differ from their text may be."""
+    """The share of implausible translations, not counting problems "different", which may be correct."""
     return sum(_counted(implausible).values())
 
 
@@ -188,7 +188,7 @@ def _counted(implausible: dict[str, float]) -> dict[str, float]:
 
 
 def count_tokens(rows: Dataset, config: PreTrainedConfig) -> numpy.ndarray:
-    """How often each token of the target vocabulary occurs in tokenized pairs, [V]; in both sides if they share it."""
+    """The counts [V] of each target token in tokenized pairs; on both sides if they share the vocabulary."""
     size = config.decoder_vocab_size or config.vocab_size
     sides = ["labels"] if size != config.vocab_size else ["input_ids", "labels"]
     counts = numpy.zeros(size, dtype=numpy.int64)
@@ -200,10 +200,10 @@ def count_tokens(rows: Dataset, config: PreTrainedConfig) -> numpy.ndarray:
 
 
 def judge_vocabulary(counts: numpy.ndarray, bleu: float = 0) -> str:
-    """Advice if many of the pieces that BPE has learned are too rare in training; "" if not.
+    """Advice if many of the learned BPE pieces are too rare in training; otherwise "".
 
     Args:
-        counts: How often each token occurs in training, [V]: special tokens, the 256 bytes, then the learned pieces.
+        counts: Occurrences of each token in training, [V]: special tokens, the 256 bytes, then the learned pieces.
         bleu: Validation BLEU.
     """
     pieces = counts[UNLEARNED:]

@@ -1,4 +1,4 @@
-"""Averaging of checkpoints, which often generalizes better than any one of them (Vaswani et al. 2017, section 6.1)."""
+"""Checkpoint averaging, which often generalizes better than a single one (Vaswani et al. 2017, section 6.1)."""
 
 import logging
 from pathlib import Path
@@ -13,19 +13,16 @@ logger = logging.getLogger(__name__)
 
 
 def choose_checkpoints(run: Path, count: int) -> list[Path]:
-    """The last `count` whole checkpoints of `run`, oldest first.
+    """The last `count` complete checkpoints of `run`, oldest first.
 
-    If the run has fewer, returns all of them and logs a warning, since a finished run must not fail here.
+    If there are fewer, returns all of them with a warning, since a finished run must not fail here.
     """
     checkpoints = RunFolder(run).checkpoints(whole=True)
     if len(checkpoints) < count:
         logger.warning(
-            "average_checkpoints is %d, but %s holds %d whole checkpoints: averaging those. Train longer, save more "
-            "often, or raise save_total_limit.",
-            count,
-            run,
-            len(checkpoints),
-        )
+            "average_checkpoints is %d, but %s has only %d complete checkpoints. Averaging these. Train longer, save "
+            "more often, or raise save_total_limit.", count, run, len(checkpoints),
+        )  # fmt: skip
     return checkpoints[-count:]
 
 
@@ -39,5 +36,5 @@ def average_into(model: nn.Module, checkpoints: list[Path]) -> None:
                 sums[name] = sums.get(name, 0) + weight.double()
     parameters = model.state_dict()
     for name, total in sums.items():
-        # Tied matrices are stored once and share their memory.
+        # Tied weights are stored once and share memory.
         parameters[name].copy_(total / len(checkpoints))

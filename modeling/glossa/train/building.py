@@ -1,4 +1,4 @@
-"""Tokenizer, model and trainer of a run, from its settings and data."""
+"""Build the tokenizer, the model and the trainer of a run from its settings and data."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -41,7 +41,7 @@ from .data.streaming.streams import Stream
 from .evaluation.samples import print_samples, spread
 from .learning import FirstEvaluation
 from .plan.arguments import Settings
-from .plan.sizing import choosable, choose_for_pairs, settle_vocabulary, show_choices
+from .plan.sizing import choosable, choose_for_pairs, resolve_vocabulary_size, show_choices
 from .plan.start import (
     add_pieces,
     adopt_start,
@@ -58,12 +58,12 @@ from .trainer import GlossaTrainer
 
 logger = logging.getLogger(__name__)
 
-SAMPLE = 1000  # rows that show the script
-VOCABULARY = ("lower_case", "items")  # kinds of augmentation that the vocabulary is learned on too
+SAMPLE = 1000  # rows checked for combining marks
+VOCABULARY = ("lower_case", "items")  # kinds of augmentation that the vocabulary is also learned from
 
 
 def build_tokenizer(settings: Settings, data: DatasetDict) -> PreTrainedTokenizerBase:
-    """The tokenizer of `init_from`, a saved one of settings or data, or a new one of the training split only."""
+    """The tokenizer of `init_from`, a saved tokenizer, or a new one trained on the training split."""
     if settings.translator.init_from:
         tokenizer = with_tokens(load_tokenizer(settings.translator.init_from), settings)
         if settings.translator.add_vocabulary:
@@ -96,23 +96,23 @@ def build_tokenizer(settings: Settings, data: DatasetDict) -> PreTrainedTokenize
             )
         else:
             trained[0] = train_tokenizer_pair(columns[0], columns[1], options, positions, several, marks, kept)
-    # All processes must use the same token ids, so only one of them trains the tokenizer.
+    # Only one process trains the tokenizer, so that all use the same token ids.
     return broadcast_object_list(trained)[0]
 
 
 def new_vocabulary(
     settings: Settings, data: DatasetDict, report: DataReport
 ) -> tuple[Settings, PreTrainedTokenizerBase]:
-    """The tokenizer of a new run, and its settings, of which the unnamed ones are chosen first."""
+    """Choose the settings of a new run that are not named, and build its tokenizer; returns both."""
     settings = choose_for_pairs(settings, data["train"], report)
     tokenizer = build_tokenizer(settings, data)
-    return settle_vocabulary(settings, tokenizer), tokenizer
+    return resolve_vocabulary_size(settings, tokenizer), tokenizer
 
 
 def choose_vocabulary(
     settings: Settings, data: DatasetDict, report: DataReport, checkpoint: Path | None
 ) -> tuple[Settings, PreTrainedTokenizerBase]:
-    """The tokenizer of `checkpoint`, or of a new run, whose settings are chosen first."""
+    """The tokenizer of `checkpoint`, or that of a new run with its chosen settings, as in [`new_vocabulary`]."""
     if checkpoint is not None:
         return settings, with_languages(load_tokenizer(str(checkpoint)), settings)
     settings, tokenizer = new_vocabulary(settings, data, report)
@@ -123,9 +123,9 @@ def choose_vocabulary(
 def learn_vocabulary(
     settings: Settings, data: DataArguments, folder: Path
 ) -> tuple[PreTrainedTokenizerBase, dict[str, Any]]:
-    """The tokenizer for the prepared pairs that `data` describes, as of a run that streams them; saved into `folder`.
+    """Build the tokenizer for the prepared pairs of `data`, as for a run that streams them, and save it to `folder`.
 
-    Also returns the settings that decide whether a run uses it.
+    Also returns the settings that determine whether a run uses it.
     """
     pairs, report = prepare_pairs(data, Stream(data))
     settings, tokenizer = new_vocabulary(adopt_start(replace(settings, data=data)), pairs, report)
@@ -137,7 +137,7 @@ def learn_vocabulary(
 
 
 def augmentation_of(settings: Settings) -> Augmentation | None:
-    """Create the augmentation of the training pairs."""
+    """The augmentation of the training pairs; None without augmentation and memory."""
     shares = settings.data.shares
     if not shares and not settings.data.memory:
         return None
@@ -146,9 +146,9 @@ def augmentation_of(settings: Settings) -> Augmentation | None:
 
 
 def _changed_texts(rows: Dataset, augmentation: Augmentation, side: str) -> Iterator[list[str]]:
-    """One side of the changed pairs in lower case and with items, so that the vocabulary has pieces for them.
+    """One side of augmented pairs of the kinds `VOCABULARY`, so that the vocabulary has pieces for them.
 
-    It needs none for typing errors, which are random.
+    It needs no pieces for typing errors, which are random.
     """
     for first in range(0, len(rows), CHUNK):
         batch = rows[first : first + CHUNK]
@@ -177,7 +177,7 @@ def build_model(settings: Settings, tokenizer: PreTrainedTokenizerBase) -> PreTr
             decoder_start_token_id=tokenizer.bos_token_id,
         )
         model = GlossaForConditionalGeneration(config)
-    if model.config.model_type == "glossa":  # without its loss, the head soon aligns no better than others
+    if model.config.model_type == "glossa":  # without its loss, the head soon aligns no better than other heads
         last_but_one = max(model.config.decoder_layers - 2, 0)
         model.config.alignment_layer = last_but_one if settings.training.alignment_head else None
     # On a CPU, eager attention is faster than fused kernels for sequences as short as sentences.
@@ -187,7 +187,7 @@ def build_model(settings: Settings, tokenizer: PreTrainedTokenizerBase) -> PreTr
 
 
 def set_search(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, settings: Settings) -> None:
-    """Write the decoding settings of the run into the model's; another family keeps its own unless one is named."""
+    """Write the decoding settings of the run to the model; other families keep theirs unless a setting is named."""
     beams, longest = settings.translator.num_beams, settings.translator.max_new_tokens
     longest = min(longest, position_limits(model.config)[1] or longest)
     if model.config.model_type != "glossa":
@@ -197,23 +197,23 @@ def set_search(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, setti
         }
         if "max_new_tokens" in named or own.max_length is None:
             chosen |= {"max_length": longest + 1, "max_new_tokens": None}
-        if chosen.get("num_beams") == 1:  # what belongs to beams cannot be saved with greedy search
+        if chosen.get("num_beams") == 1:  # settings of beam search cannot be saved with greedy search
             chosen |= {"length_penalty": None, "early_stopping": None}
         own.update(**chosen)
         ask_for_language(model, tokenizer, None if target_languages(settings.data) else tokenizer.tgt_lang)
         return
     model.generation_config.update(
         num_beams=beams,
-        # Greedy search has none, and transformers refuses to save one.
+        # transformers refuses to save a length penalty with greedy search.
         length_penalty=settings.translator.length_penalty if beams > 1 else 1.0,
-        # Saved as `max_length`, with the start token: a caller's `max_length` would lose against `max_new_tokens`.
+        # `max_length` includes the start token. With `max_new_tokens`, a caller's `max_length` would be ignored.
         max_length=longest + 1,
         max_new_tokens=None,
     )
 
 
 def ask_for_language(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, language: str | None) -> None:
-    """Let every `generate` of a model that reads the language in the decoder begin with it, unless it has several."""
+    """Make `generate` start with the language token, for a model that reads it in the decoder; None removes it."""
     if not getattr(tokenizer, "codes", None):
         return
     decoding = model.generation_config
@@ -233,9 +233,9 @@ def build_trainer(
     collator: Callable,
     stream: Stream | None = None,
 ) -> GlossaTrainer:
-    """A trainer of `model` on the tokenized pairs or texts, with validation on the held-out ones.
+    """Create the trainer for `model`, with tokenized pairs or texts for training and validation.
 
-    With a `stream`, it trains on its rows; "train" is a sample of them.
+    With a `stream`, it trains on the rows of the stream; "train" is then a sample of them.
     """
     arguments = settings.training.for_trainer()
     arguments.gradient_accumulation_steps = arguments.accumulated
@@ -287,14 +287,14 @@ def _evaluated(
     split: str,
     samples: int,
 ) -> tuple[Dataset, Callable[[EvalPrediction], dict[str, float]]]:
-    """The rows of a split that are translated at each evaluation, and the function that scores the translations."""
+    """The rows of a split translated at each evaluation, and the function that scores the translations."""
     fitting = _within_positions(split, tokenized[split], model.config)
     rows, shown = _validation_rows(data[split].select(fitting), tokenized[split].select(fitting))
     return rows, _metrics(tokenizer, shown, samples, settings)
 
 
 def _within_positions(split: str, tokenized: Dataset, config: PreTrainedConfig) -> np.ndarray:
-    """Numbers of the rows that a model with a table of positions takes; the others are counted and left out."""
+    """Indices of the rows that fit the model's maximum positions; warns about the other rows."""
     limits = position_limits(config)
     fits = np.ones(len(tokenized), dtype=bool)
     for side, limit in zip(("source_length", "target_length"), limits, strict=True):
@@ -307,8 +307,8 @@ def _within_positions(split: str, tokenized: Dataset, config: PreTrainedConfig) 
         )
     if not fits.all():
         logger.warning(
-            "%s: %d of %d pairs are longer than the positions of the model and are left out while training; "
-            "scores at the end have all.",
+            "%s: %d of %d pairs are longer than the model's maximum positions. They are left out during training, but "
+            "not in the final scores.",
             split,
             *((~fits).sum(), len(fits)),
         )
@@ -316,7 +316,7 @@ def _within_positions(split: str, tokenized: Dataset, config: PreTrainedConfig) 
 
 
 def _validation_rows(pairs: Dataset, tokenized: Dataset) -> tuple[Dataset, list[dict]]:
-    """One row per distinct source of a target language, sorted by length; its texts: source, reference, language."""
+    """A row per distinct source and target language, sorted by length, and its source, reference and language."""
     shown = [
         {"source": source, "reference": targets[0], "language": language}
         for language, rows in by_language(pairs)
@@ -334,10 +334,10 @@ def _validation_rows(pairs: Dataset, tokenized: Dataset) -> tuple[Dataset, list[
 def _metrics(
     tokenizer: PreTrainedTokenizerBase, shown: list[dict], samples: int, settings: Settings
 ) -> Callable[[EvalPrediction], dict[str, float]]:
-    """A function for BLEU and chrF++ against the first reference of each source; it also prints `samples` rows.
+    """A function that computes BLEU and chrF++ against the first reference of each source, and prints `samples` rows.
 
-    With several target languages both are means over the languages, and the BLEU of each is `bleu_LANGUAGE`: one BLEU
-    of all would follow the language with the most text, and has one tokenizer.
+    With several target languages, both are means over the languages, and each language has its `bleu_LANGUAGE`. A
+    joint BLEU would be dominated by the language with the most text, and have a single tokenizer.
     """
     rows: dict[str, list[int]] = {}
     for number, row in enumerate(shown):

@@ -1,7 +1,7 @@
-"""Learning from corrected translations: which, with what, and whether the new model may take the old one's place.
+"""Fine-tuning on corrected translations: select corrections, write the recipe, and compare the models.
 
-The corrections are mixed with a random sample of the pairs that the model was trained on, so that it does not forget
-them. The new model is accepted unless it translates the held-out pairs of the old one worse, by paired bootstrap.
+The corrections are mixed with a random sample of the model's training pairs to prevent forgetting. The new model is
+accepted unless a paired bootstrap test shows that it translates the held-out pairs of the old model worse.
 """
 
 import json
@@ -23,31 +23,31 @@ from ..translate.build import build_translator
 from ..translate.languages import Languages
 from ..translate.options import Checks
 from .data.arguments import DataArguments
-from .data.filters import gathered
+from .data.filters import nest_filters
 from .data.mixture import SETTINGS
 from .evaluation.scoring import comparison_table, decoding_name
 
 logger = logging.getLogger(__name__)
 
 FILE, RECIPE = "corrections.jsonl", "corrections.yaml"  # in the folder of the new run
-SHOWN = 5  # examples of each kind
-# Twenty old pairs for each correction, but no fewer than two thousand; each correction is seen four times in an epoch.
+SHOWN = 5  # examples per kind
+# Old pairs per correction, minimum number of old pairs, and how often each correction is seen in an epoch.
 OLD, LEAST, WEIGHT = 20, 2000, 4
 SCHEDULE: dict[str, Any] = {
     "learning_rate": 1e-4, "muon_learning_rate": None, "warmup_steps": 0.1, "num_train_epochs": 3,
     "batch_tokens": 1024, "gradient_accumulation_steps": 1, "eval_strategy": "epoch", "save_strategy": "epoch",
 }  # fmt: skip
-WORSE = 0.05  # p-value below which a lower score is no chance
-# Of the old run's recipe, besides its data.
+WORSE = 0.05  # p-value below which a lower score is significant
+# Settings copied from the recipe of the old run in addition to its data settings, and data settings not copied.
 KEPT = ("source_language", "target_language", "bleu_tokenizer", "num_beams", "length_penalty")
-LEFT = ("validation_path", "test_path", "validation_size", "test_size", "sampling_temperature", "watch")  # of its data
+LEFT = ("validation_path", "test_path", "validation_size", "test_size", "sampling_temperature", "watch")
 
 
 @dataclass
 class Selection:
-    """The corrections in a file: those to learn as rows of `source`, `output`, `correction`, and why others are not.
+    """Corrections to learn, as rows of `source`, `output` and `correction`, and the corrections that were refused.
 
-    `refused` has the number of the line and the reason; `other` counts those of other languages.
+    `refused` has line numbers with reasons; `other` counts corrections of other languages.
     """
 
     rows: list[dict[str, str]]
@@ -66,13 +66,13 @@ class Selection:
 
 
 def select(file: str | Path, run: RunFolder, languages: tuple[str | None, str | None]) -> Selection:
-    """The corrections in a server's file that teach the model of `run` something.
+    """Select the corrections in a server's file that are useful for the model of `run`.
 
-    Raises `GlossaError` if the file cannot be read, or nothing is left.
+    Raises `GlossaError` if the file cannot be read, or no correction is left.
     """
     path = Path(file)
     if not path.is_file():
-        raise GlossaError(f"--corrections {path}: there is no such file. `glossa serve --corrections` writes one.")
+        raise GlossaError(f"--corrections {path} does not exist. `glossa serve --corrections` writes such a file.")
     rows, problems = read_corrections(path)
     found = Selection([], list(problems.items()))
     held_out = {
@@ -92,7 +92,7 @@ def select(file: str | Path, run: RunFolder, languages: tuple[str | None, str | 
         if row["source"] in held_out:
             reason = "The text is held out to measure the model."
         elif (row["source"], row["correction"]) in known:
-            reason = "The correction is there already."
+            reason = "The correction is a duplicate."
         if reason:
             found.refused.append((number, reason))
             continue
@@ -104,24 +104,27 @@ def select(file: str | Path, run: RunFolder, languages: tuple[str | None, str | 
 
 
 def prepare(start: str, file: str, output_dir: str) -> tuple[Selection, Path]:
-    """Write the corrections to learn and the recipe of the run that learns them into `output_dir`; the recipe's path.
+    """Write the corrections to learn and a recipe to train on them into `output_dir`.
 
     Args:
         start: The folder of the run whose model is corrected.
-        file: What `glossa serve --corrections` has written.
+        file: The file that `glossa serve --corrections` has written.
         output_dir: The folder of the new run.
 
+    Returns:
+        The selected corrections, and the path of the recipe.
+
     Raises:
-        GlossaError: as [`select`], and if `start` is no finished run of two languages that keeps held-out pairs.
+        GlossaError: as in [`select`], and if `start` is not a run with one target language and held-out pairs.
     """
     run, spoken = RunFolder(start), Languages.of(start)
     if not run.recipe or not run.held_out_file("validation").is_file():
         raise GlossaError(
-            f"--init_from {start} is not the folder of a run that keeps its recipe and held-out pairs, which show "
-            "whether a corrected model is worse. Write a recipe with two sources instead."
+            f"--init_from {start} is not the folder of a run with its recipe and held-out pairs, which are needed to "
+            "compare the corrected model. Write a recipe with two sources instead."
         )
     if spoken.tagged:
-        raise GlossaError(f"--init_from {start} has several target languages; --corrections is for models of one.")
+        raise GlossaError(f"--init_from {start} has several target languages; --corrections supports only one.")
     if RunFolder(output_dir).holds_work():
         raise GlossaError(f"output_dir {output_dir} already holds a run. Give another folder.")
     selection = select(file, run, spoken.pair)
@@ -134,12 +137,12 @@ def prepare(start: str, file: str, output_dir: str) -> tuple[Selection, Path]:
 
 
 def recipe_of(run: RunFolder, start: str, corrections: Path, count: int) -> dict[str, Any]:
-    """The recipe that trains the model of `run` further on corrections and on pairs that it knows."""
-    old, plain = gathered(run.recipe), DataArguments()
+    """The recipe that fine-tunes the model of `run` on corrections and on its earlier training pairs."""
+    old, plain = nest_filters(run.recipe), DataArguments()
     names = [entry.name for entry in fields(DataArguments) if entry.name not in LEFT]
     given = {name: old[name] for name in names if name in old and old[name] != getattr(plain, name)}
     before = given.pop("sources", None)
-    if not before:  # what describes the only source must not describe the corrections
+    if not before:  # settings of the only source must not apply to the corrections
         own = {name: given.pop(name) for name in (*SETTINGS, "filters") if name in given and "language" not in name}
         before = [{"name": "before", "dataset": old.get("dataset", plain.dataset)} | own]
     before = _replayed(before, run, max(OLD * count, LEAST))
@@ -152,13 +155,13 @@ def recipe_of(run: RunFolder, start: str, corrections: Path, count: int) -> dict
 
 
 def _replayed(sources: list[dict], run: RunFolder, most: int) -> list[dict]:
-    """The sources of `run` with weights that draw about `most` of their pairs in an epoch, as many of each source."""
+    """The sources of `run` with weights that draw about `most` pairs per epoch, equally many from each source."""
     counts = list(run.data_report.get("sources", {}).values())
     pairs = [found.get("train", 0) for found in counts] if len(counts) == len(sources) else [0] * len(sources)
     if not all(pairs):
         logger.warning(
-            "The data report of %s does not say how many pairs each source has, so all its pairs are replayed. Lower "
-            "weights of its sources in %s replay fewer.", run.path, RECIPE,
+            "The data report of %s lacks the number of pairs per source, so all pairs are replayed. Lower the weights "
+            "of its sources in %s to replay fewer.", run.path, RECIPE,
         )  # fmt: skip
         return sources
     shares = [most / len(sources) / count for count in pairs]
@@ -167,9 +170,9 @@ def _replayed(sources: list[dict], run: RunFolder, most: int) -> list[dict]:
 
 
 def compare(start: str, new: str | Path, corrections: list[dict[str, str]]) -> bool:
-    """Print what the new model has learned and what else has changed; whether it may take the old one's place.
+    """Print a comparison of the old and the new model; returns whether the new model is not significantly worse.
 
-    Both models translate the corrected texts and the held-out pairs of `start` with their own search.
+    Both models translate the corrected texts and the held-out pairs of `start` with their default search.
     """
     run = RunFolder(start)
     split = "test" if run.held_out_file("test").is_file() else "validation"
@@ -182,7 +185,7 @@ def compare(start: str, new: str | Path, corrections: list[dict[str, str]]) -> b
     right = [sum(text == other for text, other in zip(texts, wanted, strict=True)) for texts in learned]
     print(f"\nCorrections translated as corrected: {right[0]} of {len(wanted)} before, {right[1]} now.")
     differ = [row for row, (old, now) in enumerate(zip(*held_out, strict=True)) if old != now]
-    print(f"Held-out pairs ({split}): {len(differ)} of {len(sources)} translations are others now.")
+    print(f"Held-out pairs ({split}): {len(differ)} of {len(sources)} translations have changed.")
     for row in differ[:SHOWN]:
         print(f"  {sources[row]}\n    before: {held_out[0][row]}\n    now:    {held_out[1][row]}")
     recipe = run.recipe

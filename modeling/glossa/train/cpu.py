@@ -1,4 +1,4 @@
-"""Training on a CPU: how many threads, whether in bfloat16, and a warning if other programs slow it down."""
+"""Training on a CPU: choice of threads and precision by trials, and warnings if other programs slow it down."""
 
 import logging
 import statistics
@@ -17,29 +17,29 @@ from .plan.devices import available_cores, has_bf16, name_of_cpu
 Choice = TypeVar("Choice", int, bool)
 logger = logging.getLogger(__name__)
 
-TRIAL_SECONDS = 1.0  # for each choice
-ROUNDS = 3  # at least, in turn, so that a burst of load hits all alike
-LONGEST_TRIAL = 15.0  # seconds, for a model whose steps are slow
-CLEARLY_SLOWER = 3.0  # times as slow as the best choice: not tried again
-WORTH = 0.95  # bf16 rounds more, so it must take at most this share of the time of float32
-SLOWDOWN, SLOW_SECONDS = 3.0, 60.0  # a warning when steps take this many times as long, for this long
+TRIAL_SECONDS = 1.0  # per choice
+ROUNDS = 3  # minimum; choices take turns, so that a burst of load affects all alike
+LONGEST_TRIAL = 15.0  # seconds, for a model with slow steps
+CLEARLY_SLOWER = 3.0  # a choice this many times slower than the best is not tried again
+WORTH = 0.95  # maximum time of bf16 relative to float32, since bf16 is less precise
+SLOWDOWN, SLOW_SECONDS = 3.0, 60.0  # warn if steps take this many times as long, for this long
 TOGETHER = (
     ", and the training's threads or processes wait for each other. Stop those programs, or stop this run and "
     "continue it with --resume_from_checkpoint true --cpu_threads 1"
 )
-ALONE = ". Stop those programs, or wait for their end"
-CHECK_SECONDS, QUIET_SECONDS = 5.0, 600.0  # at least between two checks, and between two warnings
+ALONE = ". Stop those programs, or wait for them to end"
+CHECK_SECONDS, QUIET_SECONDS = 5.0, 600.0  # minimum time between checks, and between warnings
 
 
 def choose_threads(step: Callable[[], None], cores: int | None = None) -> int:
-    """The number of threads with which `step` is fastest now, from 1, 2, 4, ... to `cores`.
+    """The number of threads, from 1, 2, 4, ... to `cores`, with which `step` is currently fastest.
 
-    The threads of OpenMP wait for each other after every operation. On an idle machine more of them are faster; next
-    to another busy process they may be many times slower than one, and no fixed setting is right for both.
+    OpenMP threads wait for each other after every operation. More threads are faster on an idle machine, but with
+    another busy process they may be many times slower than one thread, so no fixed number fits both cases.
 
     Args:
-        step: One step of training. It is called several times for each number of threads.
-        cores: Most threads; [`available_cores`] when not given.
+        step: A training step. It is called several times for each number of threads.
+        cores: Maximum number of threads; defaults to [`available_cores`].
     """
     cores = cores or available_cores()
     counts = sorted({min(2**power, cores) for power in range(cores.bit_length() + 1)})
@@ -53,11 +53,11 @@ def choose_threads(step: Callable[[], None], cores: int | None = None) -> int:
 
 
 def choose_bf16(steps: Mapping[bool, Callable[[], None]], threads: int) -> tuple[bool, str]:
-    """Whether a step is faster in bf16, and the times of both.
+    """Whether a step is faster in bf16, and a description of both times.
 
     Args:
         steps: The same step in float32 (False) and in bf16 (True).
-        threads: The number of threads for both.
+        threads: The number of threads.
     """
     medians = _medians({bf16: partial(_timed, step, threads) for bf16, step in steps.items()})
     times = f"a step takes {1000 * medians[True]:.0f} ms in bf16, {1000 * medians[False]:.0f} ms in float32"
@@ -65,22 +65,22 @@ def choose_bf16(steps: Mapping[bool, Callable[[], None]], threads: int) -> tuple
 
 
 def _medians(timed: Mapping[Choice, Callable[[], float]]) -> dict[Choice, float]:
-    """The median time of each choice; `timed` runs and times it once. The number of threads is as before."""
+    """The median time of each choice, which `timed` runs and times once. The number of threads is restored."""
     seconds: dict[Choice, list[float]] = {choice: [] for choice in timed}
     used = torch.get_num_threads()
     try:
-        for run in timed.values():  # a first call allocates memory and builds kernels
+        for run in timed.values():  # warm-up: the first call allocates memory and builds kernels
             run()
-        while unsettled := [choice for choice, found in seconds.items() if not _settled(found, seconds)]:
-            for choice in unsettled:
+        while remaining := [choice for choice, found in seconds.items() if not _is_measured(found, seconds)]:
+            for choice in remaining:
                 seconds[choice].append(timed[choice]())
     finally:
         torch.set_num_threads(used)
     return {choice: statistics.median(found) for choice, found in seconds.items()}
 
 
-def _settled(found: list[float], seconds: Mapping[Choice, list[float]]) -> bool:
-    """Whether a choice is measured well enough, or clearly slower than another."""
+def _is_measured(found: list[float], seconds: Mapping[Choice, list[float]]) -> bool:
+    """Whether a choice has been measured well enough, or is clearly slower than another."""
     if not found:
         return False
     best = min(min(times) for times in seconds.values() if times)
@@ -97,25 +97,25 @@ def _timed(step: Callable[[], None], threads: int) -> float:
 
 
 def warn_of_emulation(capabilities: Mapping) -> None:
-    """Log a warning for a run in bf16 if a CPU with these `torch.cpu.get_capabilities()` only emulates it."""
+    """Log a warning if a CPU with these `torch.cpu.get_capabilities()` only emulates bf16."""
     if not has_bf16(capabilities):
         logger.warning(
-            "%s has no bf16 instructions: bf16 is emulated, many times slower. Set --bf16 false.",
+            "%s has no bf16 instructions, so bf16 is emulated and many times slower. Set --bf16 false.",
             name_of_cpu(capabilities),
         )
 
 
 class StepWatch(TrainerCallback):
-    """Warns if steps take several times as long as before for a minute, and says what to do.
+    """Warns with advice if steps take several times as long as before for a minute.
 
     Args:
-        clock: Seconds; another clock for tests.
+        clock: Returns seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic):
         self.clock = clock
-        self.recent: deque[tuple[float, float]] = deque()  # end and duration of the steps of the last minute
-        self.usual = float("inf")  # the shortest minute's duration of a step
+        self.recent: deque[tuple[float, float]] = deque()  # end and duration of the steps in the last minute
+        self.usual = float("inf")  # step duration in the fastest minute
         self.started = self.checked = 0.0
         self.warned = float("-inf")
 
@@ -131,7 +131,7 @@ class StepWatch(TrainerCallback):
         while now - self.recent[0][0] > SLOW_SECONDS:
             self.recent.popleft()
         durations = sorted(duration for _, duration in self.recent)
-        step = durations[len(durations) // 4]  # three of four steps take at least this long
+        step = durations[len(durations) // 4]  # the lower quartile
         self.usual = min(self.usual, step)
         if step > SLOWDOWN * self.usual and now - self.warned >= QUIET_SECONDS:
             self.warned = now

@@ -1,4 +1,4 @@
-"""Steps whose loss or gradients are not finite: they change no weight, and end a run that cannot go on."""
+"""Guard against steps with a non-finite loss or gradients: skips them, or stops a diverged run."""
 
 import logging
 import math
@@ -12,28 +12,28 @@ from ..base.run_folder import RunFolder
 
 logger = logging.getLogger(__name__)
 
-MOST_SKIPPED = 3  # steps in a row without finite gradients that end a run
+MOST_SKIPPED = 3  # consecutive steps without finite gradients that stop a run
 SHOWN_ROWS = 3
 
 
 class StepGuard:
-    """Skips a step without finite gradients; three in a row end the run, and so does a loss in fp16 or bf16.
+    """Skips steps without finite gradients. Stops a run after three in a row, or after a non-finite fp16 or bf16 loss.
 
     Args:
         args: The settings of the training.
-        tokenizer: Shows the texts of a skipped step.
-        scaler: The one of fp16, which skips steps with too large gradients itself; None for other precisions.
+        tokenizer: Decodes the texts of a skipped step for the log.
+        scaler: The gradient scaler of fp16, which itself skips steps with too large gradients; otherwise None.
     """
 
     def __init__(self, args: Any, tokenizer: PreTrainedTokenizerBase, scaler: Any):
         self.args, self.tokenizer, self.scaler = args, tokenizer, scaler
-        self.losses: list[torch.Tensor] = []  # of the batches of the step; they stay on their device
+        self.losses: list[torch.Tensor] = []  # of the batches of the current step, on their device
         self.skipped_in_a_row = 0
 
     def check(self, model: torch.nn.Module, norm: float, step: int, batches: list[dict[str, torch.Tensor]]) -> None:
         """Remove the gradients of `model` if their `norm` is not finite.
 
-        Raises `GlossaError` if the run cannot go on.
+        Raises `GlossaError` if the run cannot continue.
         """
         losses, self.losses = self.losses, []
         if math.isfinite(norm):

@@ -1,4 +1,4 @@
-"""Dropout that is faster than torch's on a CPU."""
+"""Faster dropout for CPUs."""
 
 import torch
 from torch import nn
@@ -6,10 +6,10 @@ from transformers.utils.import_utils import is_torchdynamo_compiling
 
 
 class FastDropout(nn.Dropout):
-    """Dropout (Srivastava et al. 2014) in half the time of torch's on a CPU, with another stream of random numbers.
+    """Dropout (Srivastava et al. 2014) in half the time of torch's on a CPU, with different random numbers.
 
-    One 64-bit draw serves four elements, so `p` is rounded to a multiple of 1/65536. Kept elements are divided by the
-    probability of being kept. On other devices and when compiled, this is torch's dropout.
+    One 64-bit random number serves four elements, so `p` is rounded to a multiple of 1/65536. Kept elements are
+    divided by the keep probability. On other devices and when compiled, torch's dropout is used.
     """
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
@@ -24,7 +24,7 @@ class FastDropout(nn.Dropout):
 
 
 def use_fast_dropout(model: nn.Module) -> None:
-    """Replace the `nn.Dropout` modules of a Glossa model by [`FastDropout`]."""
+    """Replace the `nn.Dropout` modules of a Glossa model with [`FastDropout`]."""
     for parent in list(model.modules()):
         for name, child in parent.named_children():
             if type(child) is nn.Dropout:

@@ -1,4 +1,4 @@
-"""The energy used by training, measured by the machine's own counters if it has any."""
+"""Energy use of training, measured by hardware counters where available."""
 
 from pathlib import Path
 from typing import Any
@@ -10,10 +10,10 @@ POWERCAP = Path("/sys/class/powercap")
 
 
 class EnergyMeter(TrainerCallback, ExportableState):
-    """Adds up the energy of CPUs (RAPL) and NVIDIA GPUs (NVML) during training, also before it was continued.
+    """Sums the energy of CPUs (RAPL) and NVIDIA GPUs (NVML) during training, including before a run was resumed.
 
-    The counters cover the whole machine: they include other programs, but not memory, fans and power supply. They are
-    read at every log entry, since the CPU's counters overflow several times a day.
+    The counters cover the whole machine: they include other programs, but not memory, fans or the power supply. They
+    are read at every log entry, since CPU counters overflow several times a day.
     """
 
     def __init__(self, powercap: Path = POWERCAP):
@@ -27,7 +27,7 @@ class EnergyMeter(TrainerCallback, ExportableState):
     def on_log(self, args, state, control, **kwargs):
         try:
             now = [counter.joules() for counter in self.counters]
-        except (OSError, ValueError):  # without all counters the sum is wrong; training continues
+        except (OSError, ValueError):  # without all counters the sum would be wrong
             self.counters = []
             return
         for counter, before, after in zip(self.counters, self._last, now, strict=True):
@@ -40,7 +40,7 @@ class EnergyMeter(TrainerCallback, ExportableState):
         return {"args": {}, "attributes": {"joules": self.joules}}
 
     def metrics(self) -> dict[str, float | str]:
-        """`energy_kwh` and a description of its `energy_source`; empty if nothing could be measured."""
+        """`energy_kwh` and its `energy_source`; empty if nothing was measured."""
         if not self.counters or not self.joules:
             return {}
         kinds = {"CPU packages" if isinstance(counter, _Cpu) else "GPUs" for counter in self.counters}
@@ -49,7 +49,7 @@ class EnergyMeter(TrainerCallback, ExportableState):
 
 
 class _Cpu:
-    """One CPU package: a counter of microjoules that restarts at 0 beyond its range."""
+    """A CPU package, whose counter of microjoules restarts at 0 beyond its range."""
 
     def __init__(self, folder: Path):
         self.file = folder / "energy_uj"
@@ -60,7 +60,7 @@ class _Cpu:
 
 
 class _Gpu:
-    """One GPU: a counter of millijoules since the driver was loaded."""
+    """A GPU, whose counter has the millijoules since the driver was loaded."""
 
     range = 0.0
 
@@ -71,7 +71,7 @@ class _Gpu:
         try:
             return self.library.nvmlDeviceGetTotalEnergyConsumption(self.handle) / 1e3
         except self.library.NVMLError as error:
-            raise OSError(f"NVML gives no energy: {error}") from error
+            raise OSError(f"NVML cannot read the energy: {error}") from error
 
 
 def _cpus(powercap: Path) -> list[_Cpu]:
@@ -79,14 +79,14 @@ def _cpus(powercap: Path) -> list[_Cpu]:
         folders = [path.parent for path in sorted(powercap.glob("*/name")) if "package" in path.read_text()]
         found = [_Cpu(folder) for folder in folders]
         return [counter for counter in found if counter.joules() >= 0]
-    except (OSError, ValueError):  # on most machines only root may read them
+    except (OSError, ValueError):  # on most machines readable only by root
         return []
 
 
 def _gpus() -> list[_Gpu]:
     try:
         import pynvml
-    except ImportError:  # the extra gpu
+    except ImportError:  # installed by the extra `gpu`
         return []
     try:
         pynvml.nvmlInit()

@@ -1,4 +1,4 @@
-"""The end of a run: the model is saved and scored, and its reports are written."""
+"""The end of a run: save and score the model, and write the reports."""
 
 import shlex
 from functools import partial
@@ -27,20 +27,20 @@ def finish(
     if training.should_save:
         save(run, trainer, model)
     scored = partial(score, run, settings, model, trainer.processing_class, pairs)
-    # With FSDP and DeepSpeed only the main process scores.
+    # With FSDP and DeepSpeed, only the main process scores.
     together = training.world_size > 1 and not (is_sharded(training) or uses_deepspeed(training))
     scores = scored(shared=True) if together else {}
-    # The other processes end here; with an open process group one of them may be aborted at its exit.
+    # The other processes end here. They close the process group, since an open one may abort a process at exit.
     trainer.accelerator.end_training()
     if training.should_save:
         report(run, settings, trainer, model, losses | (scores if together else scored()), seconds)
 
 
 def save(run: RunFolder, trainer: GlossaTrainer, model: PreTrainedModel) -> None:
-    """Save the model and the log of the training."""
-    from ..base.plots import draw_curves  # matplotlib takes a second to import, and training begins without it
+    """Save the model and the training log."""
+    from ..base.plots import draw_curves  # matplotlib is slow to import and not needed to start training
 
-    model.config.use_cache = True  # which the Trainer turns off for training
+    model.config.use_cache = True  # the Trainer turns it off for training
     model.save_pretrained(run.path)
     trainer.processing_class.save_pretrained(run.path)
     history = trainer.state.log_history
@@ -51,7 +51,7 @@ def save(run: RunFolder, trainer: GlossaTrainer, model: PreTrainedModel) -> None
 def report(
     run: RunFolder, settings: Settings, trainer: GlossaTrainer, model: PreTrainedModel, scores: dict, seconds: float
 ) -> None:
-    """Save what scoring has taught the model, write the measurements, and print advice."""
+    """Save the statistics that scoring added to the config, write the metrics, and print advice."""
     model.config.save_pretrained(run.path)
     history = trainer.state.log_history
     speeds = [entry["target_tokens_per_second"] for entry in history if "target_tokens_per_second" in entry]
@@ -77,14 +77,14 @@ def report(
     print(f"Padding: {metrics['padding']:.1%}. Training time: {duration(seconds)}. Saved in {run.path}")
     if settings.translator.objective == "translation":
         several = getattr(trainer.processing_class, "target_languages", [])
-        chosen = getattr(trainer.processing_class, "tgt_lang", None)  # another family keeps the one of its pairs
+        chosen = getattr(trainer.processing_class, "tgt_lang", None)  # set for models of other families
         into = f" --target_language {several[0]}" if several and chosen not in several else ""
         print(f"Try it: echo 'A sentence.' | glossa translate {shlex.quote(str(run.path))}{into}")
 
 
 def _advice(settings: Settings, trainer: GlossaTrainer, metrics: dict) -> list[str]:
-    """What to change next time, from the log, the scores and the training data."""
-    validation = metrics.get("validation", {})  # pretraining gives no translations
+    """Advice on settings, from the log, the scores and the training data."""
+    validation = metrics.get("validation", {})  # empty in pretraining
     greedy = validation.get("greedy") or validation.get("all, greedy")
     averaged = (
         greedy["scores"]["single"]["bleu"]["score"] if greedy and settings.training.average_checkpoints else None

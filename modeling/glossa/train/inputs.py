@@ -1,4 +1,4 @@
-"""The data of a run: loaded, described in the model's config, and turned into token ids."""
+"""The data of a run: loading, tokenization, and the description of the data in the model's config."""
 
 import logging
 from collections.abc import Callable
@@ -37,7 +37,7 @@ from .pretraining import pretraining_collator
 
 logger = logging.getLogger(__name__)
 
-WATCHED = 500  # pairs, which are translated at each evaluation
+WATCHED = 500  # maximum number of pairs, which are translated at each evaluation
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,9 @@ class Inputs:
     """The data of a run.
 
     Attributes:
-        splits: Pairs, or texts for pretraining, in "train", "validation" and "test"; in "watch" those of the setting.
-        report: The report of their preparation, with their fingerprints.
-        stream: The stream of which "train" is a sample, if the run trains on one.
+        splits: Pairs, or texts for pretraining, in "train", "validation" and "test"; "watch" has the pairs of `watch`.
+        report: The report of the data preparation, with the fingerprints of the splits.
+        stream: The stream if the run trains on one; "train" is then a sample of it.
     """
 
     splits: DatasetDict
@@ -56,7 +56,7 @@ class Inputs:
 
 
 class PairCollator(DataCollatorForSeq2Seq):
-    """Batches of pairs with `decoder_input_ids` for every family; some make them in `forward`, if they get labels."""
+    """Collates pairs into batches with `decoder_input_ids`, which some model families create only in `forward`."""
 
     def __call__(self, features: list[dict], return_tensors: str | None = None) -> Any:
         batch = super().__call__(features, return_tensors)
@@ -66,7 +66,7 @@ class PairCollator(DataCollatorForSeq2Seq):
 
 
 def load_inputs(settings: Settings) -> Inputs:
-    """Prepare the pairs or texts that the settings name. Raises `GlossaError` if they are invalid."""
+    """Prepare the pairs or texts of the settings. Raises `GlossaError` if settings or data are invalid."""
     pretrains = settings.translator.objective != "translation"
     stream = None if pretrains or not is_stream(settings.data) else Stream(settings.data)
     with settings.training.main_process_first():
@@ -81,12 +81,12 @@ def load_inputs(settings: Settings) -> Inputs:
 
 
 def load_watched(arguments: DataArguments) -> Dataset:
-    """The pairs of `watch`: at most `WATCHED`, drawn with `split_seed`.
+    """The pairs of the setting `watch`, at most `WATCHED`, drawn with `split_seed`.
 
-    Raises `GlossaError` without such pairs, or if the data have several target languages.
+    Raises `GlossaError` if there are no such pairs, or if the data have several target languages.
     """
     if target_languages(arguments):
-        raise GlossaError("watch is for pairs of one target language, and the data have several. Leave it out.")
+        raise GlossaError("watch is for pairs of one target language, but the data have several. Leave it out.")
     run = RunFolder(arguments.watch[0])
     if run.recipe:
         pairs = run.load_held_out("test")
@@ -100,7 +100,7 @@ def load_watched(arguments: DataArguments) -> Dataset:
 def tokenize(
     settings: Settings, inputs: Inputs, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase
 ) -> tuple[DatasetDict, Callable]:
-    """The token ids of all splits, and the collator that makes batches of them."""
+    """Tokenize all splits; returns them and the collator for their batches."""
     with settings.training.main_process_first():
         if settings.translator.objective != "translation":
             collator = pretraining_collator(settings, tokenizer)
@@ -115,10 +115,9 @@ def tokenize(
 
 
 def describe(settings: Settings, inputs: Inputs, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
-    """Write into the model's config what its training pairs say about the text that it can translate."""
+    """Write statistics of the training pairs to the model's config, which guide how text is split and translated."""
     pairs, shares, before = inputs.splits["train"], settings.data.shares, TextProfile.of(model.config)
-    # A model that is trained further knows what it was taught before. What the validation pairs say is learned at the
-    # end.
+    # A fine-tuned model keeps its earlier abilities. Statistics of the validation pairs are added after training.
     profile = TextProfile(
         split_sentences=not has_paragraphs(pairs),
         length_ratio=length_ratio(pairs),
@@ -132,7 +131,7 @@ def describe(settings: Settings, inputs: Inputs, model: PreTrainedModel, tokeniz
     )
     profile.write(model.config)
     logger.info(
-        "Sentences of more than %d tokens will be cut at clauses; %d abbreviations are learned from the sources.",
+        "Sentences of more than %d tokens will be split at clauses. Learned %d abbreviations from the sources.",
         profile.trained_length,
         len(profile.abbreviations),
     )

@@ -1,4 +1,4 @@
-"""Signals in training: the run saves a checkpoint, says how to continue, and ends."""
+"""Signal handling in training: the run saves a checkpoint, logs how to continue, and ends."""
 
 import logging
 import signal
@@ -15,7 +15,7 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class Interrupted(SystemExit):
-    """The end of a process by a signal, with the status that shells expect: 128 plus the number of the signal."""
+    """Exits with the status that shells expect after a signal: 128 plus its number."""
 
     def __init__(self, number: int):
         super().__init__(128 + number)
@@ -24,7 +24,7 @@ class Interrupted(SystemExit):
 class SaveOnSignal(TrainerCallback):
     """On SIGTERM or Ctrl-C, saves after the current step and raises [`Interrupted`]. A second signal ends at once.
 
-    With several processes, all of them stop after the same step, even if only one has received the signal.
+    With several processes, all of them stop after the same step, even if only one received the signal.
     """
 
     def __init__(self, trainer: Trainer):
@@ -34,7 +34,7 @@ class SaveOnSignal(TrainerCallback):
         self.previous: dict[int, Any] = {}
 
     def on_train_begin(self, args, state, control, **kwargs):
-        if threading.current_thread() is threading.main_thread():  # Python allows handlers only there
+        if threading.current_thread() is threading.main_thread():  # only the main thread may set handlers
             self.previous = {number: signal.signal(number, self._receive) for number in SIGNALS}
 
     def restore(self) -> None:
@@ -64,10 +64,10 @@ class SaveOnSignal(TrainerCallback):
         raise Interrupted(self.received)
 
     def _agree(self) -> bool:
-        """Whether this process, or another one, has received a signal.
+        """Whether any process has received a signal; all processes return the same value.
 
-        All processes get the same answer. A signal that arrives while they ask each other waits for the next step: one
-        process that stops alone would leave the others waiting.
+        A signal that arrives during this exchange takes effect at the next step, since the other processes would wait
+        forever for one that stops alone.
         """
         accelerator = self.trainer.accelerator
         if accelerator.num_processes == 1:

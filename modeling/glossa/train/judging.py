@@ -1,4 +1,4 @@
-"""Scores of the trained model on held-out pairs, and what it learns from its translations of validation pairs."""
+"""Scoring of the trained model on held-out pairs, and confidence models learned from its validation translations."""
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,13 +40,13 @@ from .plan.arguments import Settings
 
 logger = logging.getLogger(__name__)
 
-WORDS_OF = 500  # translations whose words are judged, which is a thousand words and more
+WORDS_OF = 500  # translations whose words are judged, over a thousand words
 
 
 class Judged(NamedTuple):
     """A translation: its log-probability per token, its features, whether it needs no correction, and its words.
 
-    Of each word there are the features, and whether it is right: in a reference.
+    A word has its features, and whether it is correct, that is, occurs in a reference.
     """
 
     token_score: float
@@ -62,9 +62,9 @@ def judge(
     words: bool = False,
     shared: bool = False,
 ) -> list[Judged]:
-    """The model's translations with its own beams that are not blank, in `results` of [`score_translators`].
+    """Judge the non-blank translations with the model's beams in `results` of [`score_translators`].
 
-    With `words`, the first `WORDS_OF` of them have their words. With `shared`, all processes must call this.
+    With `words`, the first `WORDS_OF` translations include their words. With `shared`, all processes must call this.
     """
     whole = [found for name, found in results.items() if "file" not in found and not name.endswith(NORMALIZED)][-1]
     texts = zip(whole["sources"], whole["translations"], whole["references"], strict=True)
@@ -94,7 +94,7 @@ def _judged_words(
     tokenizer: PreTrainedTokenizerBase,
     known: Sequence[tuple[str, str, Sequence[str]]],
 ) -> Iterator[list[tuple[list[float], bool]]]:
-    """The words of translations, given the source, the translation and the references of each."""
+    """The words of each translation, from tuples of source, translation and references."""
     sources, translations = [source for source, *_ in known], [translation for _, translation, _ in known]
     scores = tokens_by_word(partial(token_scores, model, tokenizer), tokenizer, sources, translations)
     for (_, translation, references), tokens in zip(known, scores, strict=True):
@@ -103,7 +103,7 @@ def _judged_words(
 
 
 def measure_confidence(weights: Mapping[str, float], judged: Sequence[Judged]) -> dict:
-    """The expected calibration error of a confidence as `error`, and ten bins of equal size as `bins`.
+    """The expected calibration error of a confidence model as `error`, and ten equal-sized bins as `bins`.
 
     A bin has the mean confidence of its translations, the share that needs no correction, and their number.
     """
@@ -114,9 +114,9 @@ def measure_confidence(weights: Mapping[str, float], judged: Sequence[Judged]) -
 
 
 def score(run: RunFolder, settings: Settings, model, tokenizer, pairs: DatasetDict, shared: bool = False) -> dict:
-    """The scores on the held-out `pairs`, by split; the first process prints them.
+    """Score the model on the held-out `pairs`; returns the scores by split. The first process prints them.
 
-    With `shared`, all processes must call this, and share the translations.
+    With `shared`, all processes must call this and share the translation work.
     """
     found: dict = {}
     for split in ("validation", "test"):
@@ -134,13 +134,13 @@ def score(run: RunFolder, settings: Settings, model, tokenizer, pairs: DatasetDi
 def _score_split(
     run: RunFolder, split: str, model, tokenizer, pairs: Dataset, settings: Settings, shared: bool
 ) -> tuple[dict, list[Judged]]:
-    """The scores of one split, greedy and with the model's beams; the first process prints them.
+    """Score one split with greedy decoding and with the model's beams; the first process prints the scores.
 
     Returns the scores without the texts, and the judged translations. Translations of test pairs are judged if the
     model has learned a confidence.
 
-    Each of several target languages is scored apart, and named before the way of decoding: "de, greedy". So is each
-    of several files, before all of them.
+    With several target languages or files, each is scored separately, with its name before the decoding method, such
+    as "de, greedy".
     """
     beams = sorted({1, model.generation_config.num_beams or 1})
     kept, samples = {}, []
@@ -167,7 +167,7 @@ def _score_split(
 
 
 def _judged_with_memory(model, tokenizer, pairs: DatasetDict, shared: bool) -> list[Judged]:
-    """The validation translations that have read a match among the training pairs."""
+    """Judge the validation translations that use a match from the training pairs."""
     ratio, judged = TextProfile.of(model.config).length_ratio, []
     for language, rows in by_language(pairs["validation"]):
         known = dict(by_language(pairs["train"])).get(language, pairs["train"])
@@ -190,12 +190,12 @@ def _judged_with_memory(model, tokenizer, pairs: DatasetDict, shared: bool) -> l
 
 
 def _learn_from(judged: list[Judged], model: PreTrainedModel) -> None:
-    """Learn what is improbable, and the confidence of sentences and words."""
+    """Learn the threshold for improbable translations, and confidence models for sentences and words."""
     right = [each.is_right for each in judged]
     confidence = learn([each.features for each in judged], right)
     if confidence is None:
         logger.info(
-            "No confidence is learned: it takes %d validation translations, of which at least %.0f%% need a "
+            "No confidence is learned. It takes %d validation translations, of which at least %.0f%% need a "
             "correction and as many need none. Of %d, %d need none.", FEWEST, 100 * SHARE, len(right), sum(right),
         )  # fmt: skip
     words = [word for each in judged for word in each.words]

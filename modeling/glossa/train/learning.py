@@ -1,4 +1,4 @@
-"""Says whether a model learns: the scores of its start, and what the first evaluation shows."""
+"""Warnings if a model does not learn, from the scores before training and at the first evaluation."""
 
 import logging
 
@@ -8,12 +8,12 @@ from transformers import TrainerCallback
 
 logger = logging.getLogger(__name__)
 
-NOTHING = 1.0, 25.0  # BLEU and chrF++ of a start that does not translate; BLEU alone is 0 of very short sentences
-SAMPLE = 10_000  # rows whose tokens are counted
+UNTRANSLATED = 1.0, 25.0  # BLEU and chrF++ of a start that does not translate; BLEU alone is 0 of very short sentences
+SAMPLE = 10_000  # rows for the token frequencies
 
 
 class FirstEvaluation(TrainerCallback):
-    """Warns if the start does not translate, and if the first evaluation shows that nothing was learned.
+    """Warns if the initial model does not translate, or if the first evaluation shows no improvement.
 
     Args:
         rows: The training rows, with `labels`.
@@ -22,12 +22,12 @@ class FirstEvaluation(TrainerCallback):
 
     def __init__(self, rows: Dataset, start: str | None):
         self.start = start
-        # Without a start, a model that has learned something is better than a guess by the frequency of tokens.
+        # A new model that has learned something beats a prediction by token frequency.
         self.loss = None if start else frequency_loss(rows)
         self.is_done = False
 
     def on_train_begin(self, args, state, control, **kwargs):
-        self.is_done = state.global_step > 0  # of a run that is resumed
+        self.is_done = state.global_step > 0  # a resumed run
 
     def on_evaluate(self, args, state, control, metrics, **kwargs):
         loss = metrics.get("eval_loss")
@@ -36,25 +36,24 @@ class FirstEvaluation(TrainerCallback):
         if state.global_step == 0:
             self.loss = loss
             scores = metrics.get("eval_bleu", 100.0), metrics.get("eval_chrf", 100.0)
-            if all(score < most for score, most in zip(scores, NOTHING, strict=True)):
+            if all(score < most for score, most in zip(scores, UNTRANSLATED, strict=True)):
                 logger.warning(
-                    "%s translates the validation pairs with BLEU %.2f and chrF++ %.2f before training. A translator "
-                    "of these languages has more: check languages, tokenizer and files, unless it was only "
-                    "pretrained.", self.start, *scores,
+                    "Before training, %s translates the validation pairs with only BLEU %.2f and chrF++ %.2f. Unless "
+                    "it was only pretrained, check languages, tokenizer and files.", self.start, *scores,
                 )  # fmt: skip
             return
         self.is_done = True
         if self.loss is not None and loss >= self.loss:
-            before = "before training" if self.start else "for a guess by the frequency of the tokens"
+            before = "before training" if self.start else "for a prediction by token frequency"
             logger.warning(
-                "The first evaluation shows no learning: the validation loss is %.3f, and %.3f %s. Unless it falls "
-                "soon, stop, and try another --learning_rate, such as a tenth of %.2g.",
+                "The first evaluation shows no improvement: the validation loss is %.3f, and %.3f %s. If it does not "
+                "fall soon, stop and try another --learning_rate, such as a tenth of %.2g.",
                 loss, self.loss, before, args.learning_rate,
             )  # fmt: skip
 
 
 def frequency_loss(rows: Dataset) -> float:
-    """The mean loss (nats per token) of guessing each token of the `labels` by its frequency in them."""
+    """The mean loss (nats per token) of predicting each token of `labels` by its frequency."""
     some = rows.select(range(0, len(rows), -(-len(rows) // SAMPLE)))
     tokens = numpy.concatenate([numpy.asarray(labels) for labels in some["labels"]])
     _, counts = numpy.unique(tokens, return_counts=True)

@@ -1,4 +1,4 @@
-"""Additions to the Trainer's log: fit to the training pairs, tokens per second, and utilization of the device."""
+"""Additions to the Trainer's log: fit to the training pairs, tokens per second and device utilization."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -15,15 +15,15 @@ from ..base.batching import TokenBatchSampler
 from .pieces import loss_sums
 
 FIT_ROWS = 128
-FIT_TOKENS = 1024  # of a batch; all logits of a larger one may not fit into memory
+FIT_TOKENS = 1024  # per batch; the logits of a larger batch may not fit into memory
 
 
 def draw_fit_batches(
     rows: Dataset, collate: Callable[[list[dict]], dict[str, torch.Tensor]], seed: int
 ) -> list[dict[str, torch.Tensor]]:
-    """`FIT_ROWS` random training rows in batches, for `measure_fit`.
+    """Batches of `FIT_ROWS` random training rows, for [`measure_fit`].
 
-    A single training batch is not enough: its sentences have one length, and short ones are easier than long ones.
+    A single training batch would be biased: its sentences are of similar length, and short sentences are easier.
     """
     drawn = numpy.random.default_rng(seed).permutation(rows.num_rows)[:FIT_ROWS]
     sample = rows.select(numpy.sort(drawn))
@@ -34,9 +34,9 @@ def draw_fit_batches(
 
 @torch.no_grad()
 def measure_fit(model: nn.Module, batches: list[dict[str, torch.Tensor]]) -> dict[str, float]:
-    """Loss (nats per token) and share of right tokens of `batches`, without dropout or label smoothing.
+    """Loss (nats per token) and share of correct tokens of `batches`, without dropout or label smoothing.
 
-    They can be compared with the validation values; the training loss itself cannot.
+    Unlike the training loss, they are comparable with the validation metrics.
     """
     was_training = model.training
     model.eval()
@@ -46,7 +46,7 @@ def measure_fit(model: nn.Module, batches: list[dict[str, torch.Tensor]]) -> dic
 
 
 class FirstStep(TrainerCallback):
-    """Notes the step that training began after: 0, or that of the checkpoint that a run was resumed from."""
+    """Records the step at which training began: 0, or the step of the checkpoint of a resumed run."""
 
     def __init__(self) -> None:
         self.step = 0
@@ -56,11 +56,11 @@ class FirstStep(TrainerCallback):
 
 
 def mean_loss(history: list[dict], resumed: int, step: int, since: float) -> float:
-    """The mean training loss of a run that was resumed.
+    """The mean training loss of a resumed run.
 
     Args:
-        history: The Trainer's log, in which each `loss` is a mean since the one before it.
-        resumed: The step of the checkpoint that it was resumed from; 0 for none.
+        history: The Trainer's log, in which each `loss` is the mean since the previous entry.
+        resumed: The step of the checkpoint it was resumed from; 0 for none.
         step: The last step.
         since: The mean loss of the steps since the checkpoint.
     """
@@ -74,10 +74,10 @@ def mean_loss(history: list[dict], resumed: int, step: int, since: float) -> flo
 
 
 class TrainingTime(TrainerCallback, ExportableState):
-    """Seconds of training, evaluations included. Checkpoints hold them, so that the seconds of a continued run add up.
+    """Measures the seconds of training, evaluations included. They are saved in checkpoints, for resumed runs.
 
     Args:
-        clock: Gives seconds.
+        clock: Returns seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter):
@@ -97,13 +97,13 @@ class TrainingTime(TrainerCallback, ExportableState):
 
 
 class Speedometer:
-    """Target tokens per second and utilization of the device between two readings.
+    """Measures target tokens per second and device utilization between two readings.
 
     Args:
-        device: The device that trains. The utilization of a CPU is the share of its threads' time that the process has
-            used; for an NVIDIA GPU it comes from NVML, if the package nvidia-ml-py is installed.
-        clock: Gives seconds.
-        cpu_clock: Gives the seconds that all threads of the process have worked.
+        device: The training device. The utilization of a CPU is the share of its threads' time used by the process;
+            for an NVIDIA GPU it comes from NVML, if the package nvidia-ml-py is installed.
+        clock: Returns seconds.
+        cpu_clock: Returns the CPU seconds of all threads of the process.
     """
 
     def __init__(
@@ -117,12 +117,12 @@ class Speedometer:
         self.started, self.worked = clock(), cpu_clock()
 
     def add(self, tokens: int | torch.Tensor) -> None:
-        """Count target tokens that are trained on. A tensor stays on its device, which need not be waited for."""
+        """Add trained target tokens. A tensor stays on its device, so no synchronization is needed."""
         self.tokens = self.tokens + tokens
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Leave out the time in the context, which is not spent on training."""
+        """Exclude the time spent in the context from the measurement."""
         started, worked = self.clock(), self.cpu_clock()
         yield
         self.started += self.clock() - started
@@ -146,5 +146,5 @@ class Speedometer:
             return None
         try:
             return torch.cuda.utilization(self.device) / 100
-        except (ModuleNotFoundError, RuntimeError):  # without nvidia-ml-py, or without a driver that answers
+        except (ModuleNotFoundError, RuntimeError):  # nvidia-ml-py or a working driver is missing
             return None

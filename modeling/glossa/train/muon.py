@@ -1,4 +1,4 @@
-"""Muon (Jordan et al. 2024) for the matrices of the layers, with another optimizer for all other weights."""
+"""Muon (Jordan et al. 2024) for the matrices of the layers, combined with another optimizer for all other weights."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -9,23 +9,23 @@ from torch.optim import Optimizer
 from transformers import PreTrainedModel
 
 MOMENTUM = 0.95  # torch's default, and the value of Jordan et al. 2024
-COEFFICIENTS = (3.4445, -4.7750, 2.0315)  # of Jordan et al. 2024, as are the five steps
+COEFFICIENTS = (3.4445, -4.7750, 2.0315)  # from Jordan et al. 2024, like the number of steps
 STEPS = 5
 SMALLEST_NORM = 1e-7  # torch's default; a matrix of zeros stays zero
 
 
 class Muon(Optimizer):
-    """Muon, equal to torch's, with its state, and fewer and larger operations.
+    """Muon with the same updates and state as torch's, but fewer and larger operations.
 
-    The matrices of one shape are orthogonalized together. Several processes that hold equal weights and gradients, as
-    under DDP, divide the matrices among them and gather the updates, so that their weights stay equal.
+    Matrices of the same shape are orthogonalized together. Processes with equal weights and gradients, as in DDP,
+    divide the matrices among themselves and gather the updates, so that their weights stay equal.
 
     Args:
         weights: Matrices [rows, columns].
-        lr: Learning rate. An update is multiplied by it and by the square root of rows / columns, if that is above 1.
-        weight_decay: The part of a weight that a step subtracts, times `lr`.
-        momentum: Decay of the average of gradients. Nesterov's momentum is used, as in torch's default.
-        dtype: Of the multiplications. torch's has bfloat16.
+        lr: Learning rate. An update is multiplied by it and by max(1, rows / columns) ** 0.5.
+        weight_decay: Decoupled weight decay; a step subtracts `lr * weight_decay` times the weight.
+        momentum: Decay of the average of gradients, with Nesterov momentum as in torch's default.
+        dtype: Type of the multiplications; bfloat16 in torch's Muon.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Muon(Optimizer):
                 weight.add_(update, alpha=-rate * max(1, rows / columns) ** 0.5)
 
     def _average(self, weight: nn.Parameter, momentum: float) -> torch.Tensor:
-        """The gradient with Nesterov's momentum; the average of gradients is updated."""
+        """Update the average of gradients; returns the gradient with Nesterov momentum."""
         gradient: Any = weight.grad
         if not self.state[weight]:
             self.state[weight]["momentum_buffer"] = torch.zeros_like(gradient)
@@ -62,14 +62,14 @@ class Muon(Optimizer):
 
 
 def orthogonalize(matrices: list[torch.Tensor], dtype: torch.dtype) -> list[torch.Tensor]:
-    """The matrices [rows, columns] with their singular values moved close to 1.
+    """Move the singular values of the matrices [rows, columns] close to 1.
 
-    If torch's process group is initialized, all processes must call this with equal matrices. Each of them computes a
-    part, and all get all results, bit for bit the same.
+    If torch's process group is initialized, all processes must call this with equal matrices. Each process computes a
+    part, and all processes return identical results.
 
     Args:
-        matrices: Of any shapes.
-        dtype: Of the multiplications and of the results.
+        matrices: Matrices of any shapes.
+        dtype: Type of the multiplications and of the results.
     """
     several = distributed.is_available() and distributed.is_initialized()
     processes, rank = (distributed.get_world_size(), distributed.get_rank()) if several else (1, 0)
@@ -91,22 +91,22 @@ def orthogonalize(matrices: list[torch.Tensor], dtype: torch.dtype) -> list[torc
 
 
 def _wide(matrix: torch.Tensor) -> torch.Tensor:
-    """The matrix, transposed if it has more rows than columns: the products of the iteration are then smaller."""
+    """Transpose a matrix with more rows than columns, which makes the products of the iteration smaller."""
     return matrix.T if matrix.size(0) > matrix.size(1) else matrix
 
 
 def _gather(stacks: list[torch.Tensor], processes: int) -> list[torch.Tensor]:
-    """The stacks [matrices, rows, columns] of all processes, each joined in the order of the processes."""
+    """Gather the stacks [matrices, rows, columns] of all processes, concatenated in the order of the processes."""
     own = torch.cat([stack.flatten() for stack in stacks])
     every = own.new_empty(processes * own.numel())
-    # As bytes, since not every backend has all types.
+    # As bytes, since not every backend supports all types.
     distributed.all_gather(list(every.view(torch.uint8).chunk(processes)), own.view(torch.uint8))
     parts = every.view(processes, -1).split([stack.numel() for stack in stacks], dim=1)
     return [part.reshape(-1, *stack.shape[1:]) for part, stack in zip(parts, stacks, strict=True)]
 
 
 def iterate(stack: torch.Tensor) -> torch.Tensor:
-    """The matrices [matrices, rows, columns] after the iteration of Newton and Schulz, as Jordan et al. 2024 use it.
+    """Apply the Newton-Schulz iteration of Jordan et al. 2024 to matrices [matrices, rows, columns].
 
     Most singular values end between 0.7 and 1.2; very small ones stay below.
     """
@@ -119,11 +119,11 @@ def iterate(stack: torch.Tensor) -> torch.Tensor:
     return stack
 
 
-class MuonBeside(Optimizer):
-    """Two optimizers as one: `other` and a Muon for the matrices that it does not have.
+class CombinedOptimizer(Optimizer):
+    """Combines `other` with a Muon for the matrices that `other` does not optimize.
 
-    Muon's steps have the size of the learning rate for any gradients, so it has its own rate. Schedules
-    multiply the rates of both. Logs show the rate of `other`.
+    The size of Muon's steps depends only on the learning rate, not on the gradients, so it has a separate rate.
+    Schedules scale both rates. Logs show the rate of `other`.
     """
 
     def __init__(self, other: Optimizer, muon: Muon):
@@ -132,7 +132,7 @@ class MuonBeside(Optimizer):
         self._share_groups()
 
     def _share_groups(self) -> None:
-        # Schedules set the rates in these dictionaries, which the parts read.
+        # Schedules set the rates in these dictionaries, which both optimizers read.
         self.param_groups = [group for part in self.parts.values() for group in part.param_groups]
 
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
@@ -152,25 +152,26 @@ class MuonBeside(Optimizer):
 
 
 def precision(device: torch.device) -> torch.dtype:
-    """The type of Muon's multiplications: bfloat16, or float32 on CPUs and on NVIDIA's GPUs before Ampere."""
-    # CPUs may have instructions for bfloat16 too, but a model that was trained with them translated worse:
-    # docs/decisions.md. GPUs before Ampere emulate it.
+    """The type of Muon's multiplications: bfloat16, or float32 on CPUs and on NVIDIA GPUs before Ampere."""
+    # Some CPUs support bfloat16 too, but it gave a worse model (docs/decisions.md). GPUs before Ampere emulate it.
     emulated = device.type == "cuda" and not torch.cuda.is_bf16_supported(including_emulation=False)
     return torch.float32 if device.type == "cpu" or emulated else torch.bfloat16
 
 
 def layer_matrices(model: PreTrainedModel) -> list[nn.Parameter]:
-    """The weights of linear layers that are trained, without those that are embeddings or the output layer."""
+    """The trainable weights of linear layers, except weights of embeddings and of the output layer."""
     embeddings = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
     embeddings.add(id(model.get_output_embeddings().weight))
     weights: list[Any] = [module.weight for module in model.modules() if isinstance(module, nn.Linear)]
     return [weight for weight in weights if weight.requires_grad and id(weight) not in embeddings]
 
 
-def put_beside(other: Optimizer, model: PreTrainedModel, learning_rate: float, weight_decay: float) -> MuonBeside:
-    """Take the layers' matrices from `other` and give them to a Muon with this rate and decay."""
+def combine_with_muon(
+    other: Optimizer, model: PreTrainedModel, learning_rate: float, weight_decay: float
+) -> CombinedOptimizer:
+    """Move the layers' matrices from `other` to a Muon with this learning rate and weight decay."""
     matrices = layer_matrices(model)
     chosen = {id(weight) for weight in matrices}
     for group in other.param_groups:
         group["params"] = [weight for weight in group["params"] if id(weight) not in chosen]
-    return MuonBeside(other, Muon(matrices, learning_rate, weight_decay, dtype=precision(matrices[0].device)))
+    return CombinedOptimizer(other, Muon(matrices, learning_rate, weight_decay, dtype=precision(matrices[0].device)))

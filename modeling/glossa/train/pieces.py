@@ -1,18 +1,18 @@
-"""Evaluation batches cut into pieces of bounded size in tokens, so that long rows do not exhaust the memory."""
+"""Splitting of evaluation batches into pieces with a limited number of tokens, so that long rows fit into memory."""
 
 from collections.abc import Callable, Iterable, Iterator
 
 import torch
 from torch.nn.functional import pad
 
-TOKENS = 1024  # of either side in a piece, padding included; logits of a vocabulary of 32,000 take 128 MiB
+TOKENS = 1024  # per side of a piece, padding included; the logits of a vocabulary of 32,000 take 128 MiB
 
 
-def pieces(batch: dict[str, torch.Tensor], padding: int, tokens: int) -> Iterator[dict[str, torch.Tensor]]:
-    """`batch` (sources [B, S]; `labels` and inputs of the decoder [B, T], if any) in runs of rows, each cut to size.
+def split_batch(batch: dict[str, torch.Tensor], padding: int, tokens: int) -> Iterator[dict[str, torch.Tensor]]:
+    """Split `batch` (sources [B, S]; optional `labels` and decoder inputs [B, T]) into runs of rows without padding.
 
-    A piece has at most `tokens` tokens on either side, padding included, but at least one row. `padding` is the id of
-    the padding of sources.
+    A piece has at most `tokens` tokens on either side, padding included, but at least one row. `padding` is the
+    padding id of the sources.
     """
     sides = {"input_ids": padding, "labels": -100}
     lengths = [
@@ -21,7 +21,7 @@ def pieces(batch: dict[str, torch.Tensor], padding: int, tokens: int) -> Iterato
         if name in batch
     ]
     longest = [max(row) for row in zip(*lengths, strict=True)]
-    apart = "decoder_input_ids" in batch or "labels" not in batch  # else a label belongs to each source token
+    apart = "decoder_input_ids" in batch or "labels" not in batch  # otherwise there is a label per source token
     start = 0
     while start < len(longest):
         end, widest = start + 1, longest[start]
@@ -34,25 +34,25 @@ def pieces(batch: dict[str, torch.Tensor], padding: int, tokens: int) -> Iterato
             name: values[start:end, : target if name == "labels" or name.startswith("decoder_") else source]
             for name, values in batch.items()
         }
-        yield {name: part.contiguous() for name, part in parts.items()}  # labels of other families must be
+        yield {name: part.contiguous() for name, part in parts.items()}  # other families need contiguous labels
         start = end
 
 
 @torch.no_grad()
 def loss_sums(model: Callable, batches: Iterable[dict[str, torch.Tensor]]) -> torch.Tensor:
-    """Sums over all target tokens of `batches` [3], float64 on the CPU: loss (nats), right predictions, tokens."""
+    """Sums [3] over all target tokens of `batches`, float64 on the CPU: loss (nats), correct predictions, tokens."""
     sums = torch.zeros(3, dtype=torch.float64)
     for batch in batches:
         outputs = model(**batch)
         real = batch["labels"] != -100
         tokens = real.sum()
         right = ((outputs.logits.argmax(-1) == batch["labels"]) & real).sum()
-        loss = torch.where(tokens > 0, outputs.loss * tokens, 0.0)  # a batch of repeated rows has none
+        loss = torch.where(tokens > 0, outputs.loss * tokens, 0.0)  # a batch of only repeated rows has no tokens
         sums += torch.stack([loss, right, tokens]).double().cpu()
     return sums
 
 
-def joined(parts: list[torch.Tensor], padding: int) -> torch.Tensor:
-    """Translations [B, T] of the pieces of a batch, padded to one length."""
+def join_batches(parts: list[torch.Tensor], padding: int) -> torch.Tensor:
+    """Concatenate the translations [B, T] of the pieces of a batch, padded to the same length."""
     longest = max(part.shape[1] for part in parts)
     return torch.cat([pad(part, (0, longest - part.shape[1]), value=padding) for part in parts])

@@ -1,4 +1,4 @@
-"""Pretraining: the part of the translator that each objective trains, and how that part predicts tokens alone."""
+"""Pretraining: selects the part of the translator that an objective trains, and computes its loss."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,9 +23,9 @@ def pretraining_collator(settings: Settings, tokenizer: PreTrainedTokenizerBase)
 
 
 def validation_loss(trainer: GlossaTrainer, tokenized: DatasetDict) -> dict[str, dict[str, float]]:
-    """`{"validation": {"loss": ..., "token_accuracy": ...}}` of the final weights; empty without validation texts.
+    """Evaluate the final weights: `{"validation": {"loss": ..., "token_accuracy": ...}}`.
 
-    The loss is in nats per token. All processes must call this.
+    The loss is in nats per token. Returns an empty dictionary without validation texts. All processes must call this.
     """
     if "validation" not in tokenized:
         return {}
@@ -39,11 +39,11 @@ def validation_loss(trainer: GlossaTrainer, tokenized: DatasetDict) -> dict[str,
 
 @contextmanager
 def train_part(model: PreTrainedModel, objective: str) -> Iterator[None]:
-    """Inside the context, `model` computes the loss of `objective` and the weights it does not use are frozen.
+    """Within the context, `model` computes the loss of `objective` and unused weights are frozen.
 
-    Span corruption trains the whole model like translation and changes nothing. `masked_lm` trains the encoder,
-    `causal_lm` the decoder without cross-attention, both with embeddings and output layer. If the other weights were
-    not frozen, distributed training would wait for gradients that are never computed.
+    Span corruption trains the whole model like translation, so nothing changes. `masked_lm` trains the encoder and
+    `causal_lm` the decoder without cross-attention, both with embeddings and output layer. Without freezing the other
+    weights, distributed training would wait for gradients that are never computed.
     """
     if objective not in ("masked_lm", "causal_lm"):
         yield
@@ -56,7 +56,7 @@ def train_part(model: PreTrainedModel, objective: str) -> Iterator[None]:
     for layer in [] if encodes else part.layers:
         layer.encoder_attn.requires_grad_(False)
         layer.encoder_attn_residual.requires_grad_(False)
-    # On the instance, not in a subclass: checkpoints must have the class of a translator.
+    # Set on the instance, since checkpoints must have the class of a translator.
     model.forward = MethodType(_encoder_forward if encodes else _decoder_forward, model)
     try:
         yield
@@ -77,7 +77,7 @@ def _encoder_forward(
 def _decoder_forward(
     self, labels: torch.Tensor, input_ids: torch.Tensor | None = None, attention_mask=None, **kwargs
 ) -> Seq2SeqLMOutput:
-    """Logits [B, T, V], each from the start token and the previous `labels` [B, T]; sources are ignored."""
+    """Logits [B, T, V] from the start token and the previous `labels` [B, T]; sources are ignored."""
     loss = _take_loss_options(kwargs)
     before = self.prepare_decoder_input_ids_from_labels(labels)
     decoded = self.model.decoder(input_ids=before, use_cache=False, return_dict=True, **kwargs)
@@ -93,7 +93,7 @@ def _take_loss_options(given: dict[str, Any]) -> dict[str, Any]:
 def _output(
     model, side, mask: torch.Tensor | None, labels: torch.Tensor | None, options: dict[str, Any]
 ) -> Seq2SeqLMOutput:
-    """Loss and logits of the output of one `side`; `mask` is 0 at its padding."""
+    """Loss and logits from the output of the encoder or decoder, `side`; `mask` is 0 at padding."""
     logits, loss = model.logits_and_loss(side.last_hidden_state, labels, **options)
     if labels is not None and model.training:
         loss = loss + model.balance_loss(side.router_logits, mask, labels, options.get("num_items_in_batch"))

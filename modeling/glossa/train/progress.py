@@ -1,4 +1,4 @@
-"""The log of a training: one line at each `logging_steps`, with the time that is left, in a file and a terminal."""
+"""Progress output of training: a line per `logging_steps` with the remaining time, for log files and terminals."""
 
 import math
 import os
@@ -19,7 +19,7 @@ DIM, GREEN, PLAIN = "\033[2m", "\033[1;32m", "\033[0m"
 
 
 class ProgressLines(TrainerCallback):
-    """Prints a line for each entry of the log and for each evaluation."""
+    """Prints a line for each log entry and each evaluation."""
 
     def on_train_begin(self, args, state, control, **kwargs):
         self.first_step, self.started = state.global_step, time.monotonic()
@@ -34,15 +34,15 @@ class ProgressLines(TrainerCallback):
             self.show(evaluation_line(logs, state.global_step), GREEN)
 
     def width(self) -> float:
-        """Most characters of a line."""
+        """Maximum number of characters in a line."""
         return math.inf
 
     def show(self, line: str, color: str) -> None:
-        """Print a line; a terminal shows it in `color`."""
+        """Print a line, in a terminal with `color`."""
         print(line, flush=True)
 
     def _left(self, state) -> float:
-        """Seconds until the last step, evaluations included, at the speed so far."""
+        """Estimated seconds until the last step, evaluations included."""
         done = max(state.global_step - self.first_step, 1)
         return (time.monotonic() - self.started) / done * (state.max_steps - state.global_step)
 
@@ -54,7 +54,7 @@ class ProgressBar(ProgressLines):
 
     def on_train_begin(self, args, state, control, **kwargs):
         super().on_train_begin(args, state, control, **kwargs)
-        disable_progress_bar()  # of transformers, which has one for each file of weights
+        disable_progress_bar()  # transformers shows one for each weights file
         if state.is_world_process_zero:
             bar = "{desc} {percentage:3.0f}% |{bar}| {n_fmt}/{total_fmt} steps, {remaining} left"
             self.bar = tqdm(
@@ -82,9 +82,8 @@ class ProgressBar(ProgressLines):
 def training_line(logs: dict, step: int, steps: int, seconds_left: float, width: float = math.inf) -> str:
     """`step 50/1,200  epoch 0.42  loss 5.123 (3.712 plain)  accuracy 23%  rate 0.0004  6,512 tokens/s  3 min left`
 
-    The loss in brackets is without smoothing and dropout.
-
-    A line of more than `width` characters leaves out use of the device, rate and speed, in this order.
+    The loss in parentheses is without smoothing and dropout. To fit `width` characters, utilization, learning rate and
+    speed are dropped in this order.
     """
     parts = {"step": f"step {step:,}/{steps:,}", "epoch": f"epoch {logs.get('epoch', 0):.2f}"}
     parts["loss"] = f"loss {logs['loss']:.3f}"
@@ -128,10 +127,10 @@ def duration(seconds: float) -> str:
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02} min"
 
 
-EXAMPLE = 60  # characters of each side
+EXAMPLE = 60  # characters per side
 PAIRS = 2
-TOKENS = 30  # of each side
-NAMES = {ord(sentinel): f"<ph{number}>" for number, sentinel in enumerate(SENTINELS, 1)}  # which fonts lack
+TOKENS = 30  # per side
+NAMES = {ord(sentinel): f"<ph{number}>" for number, sentinel in enumerate(SENTINELS, 1)}  # sentinels are not in fonts
 
 
 def preview(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, batch: dict[str, torch.Tensor]) -> str:
@@ -155,7 +154,7 @@ def preview(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, batch: d
 
 
 def augmentation_preview(rows: AugmentedRows) -> str:
-    """The rows of this epoch that are augmented, by kind, each with an example."""
+    """The number of augmented rows in this epoch by kind, each with an example."""
     changed = f"{sum(rows.counts.values()):,} of {len(rows):,} pairs"
     lines = [f"Augmented in a pass: {changed}, in {rows.seconds:.1f} seconds"]
     for kind, count in rows.counts.most_common():

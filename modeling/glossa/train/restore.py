@@ -1,4 +1,4 @@
-"""State that checkpoints keep for resumed runs: epochs, callbacks, checksums."""
+"""State of resumed runs: epochs, callbacks, checksums and complete weights."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,13 +14,13 @@ from .data.encoding.corruption import PretrainingCollator
 
 
 class EpochOrder(TrainerCallback):
-    """Sets the epoch of batch sampler and collator, also when a run resumes in the middle of an epoch."""
+    """Sets the epoch of batch sampler and collator, also for a run resumed in the middle of an epoch."""
 
     def __init__(self, trainer: Any):
         self.trainer = trainer
 
     def on_epoch_begin(self, args, state, control, **kwargs):
-        # After e whole epochs, state.epoch is e up to rounding; in the middle of an epoch it is larger.
+        # After e complete epochs, state.epoch is e up to rounding; within an epoch it is larger.
         epoch = int((state.epoch or 0) + 1e-6)
         self.trainer.set_epoch(epoch)
         if isinstance(self.trainer.data_collator, PretrainingCollator):
@@ -28,7 +28,7 @@ class EpochOrder(TrainerCallback):
 
 
 class WriteChecksums(TrainerCallback):
-    """Writes the checksums of a checkpoint's files, after all of them."""
+    """Writes the checksums of a checkpoint after all of its files."""
 
     def on_save(self, args, state, control, **kwargs):
         checkpoint = Path(args.output_dir, f"checkpoint-{state.global_step}")
@@ -47,10 +47,10 @@ class RestoreCallbacks(TrainerCallback):
 
 
 def restore_callbacks(trainer: Trainer, state: TrainerState) -> None:
-    """Restore the callbacks' state from the checkpoint of `state`, such as the patience already used.
+    """Restore the callbacks' state from the checkpoint of `state`, such as the patience used so far.
 
-    The Trainer's own `restore_callback_states_from_checkpoint` would bring back their settings too, which may have
-    changed. Without this, it cannot save with a callback that the checkpoint lacks.
+    The Trainer's `restore_callback_states_from_checkpoint` would also restore their settings, which may have changed.
+    Without this, the Trainer cannot save if a callback is missing in the checkpoint.
     """
     states: Any = state.stateful_callbacks
     for callback in trainer.callback_handler.callbacks:
@@ -62,10 +62,10 @@ def restore_callbacks(trainer: Trainer, state: TrainerState) -> None:
 
 @contextmanager
 def embeddings_in_root(model: PreTrainedModel) -> Iterator[None]:
-    """Inside the context, Accelerate's FSDP leaves embeddings and output layer together, in the outermost group.
+    """Within the context, Accelerate's FSDP keeps embeddings and output layer in the root group.
 
-    On their own they could not be tied, and the loss, which reads the weight of the output layer without calling the
-    layer, would find only a part of it.
+    In separate groups they could not be tied, and the loss, which reads the weight of the output layer without calling
+    the layer, would see only one shard of it.
     """
     model.get_input_embeddings = model.get_output_embeddings = lambda: None  # type: ignore[method-assign]
     try:
@@ -75,7 +75,7 @@ def embeddings_in_root(model: PreTrainedModel) -> Iterator[None]:
 
 
 def whole_model(trainer: Seq2SeqTrainer) -> PreTrainedModel | None:
-    """The trainer's model with all its weights; with FSDP, None on all processes but the main one.
+    """The trainer's model with complete weights; with FSDP, None on all processes but the main one.
 
     All processes must call this.
     """

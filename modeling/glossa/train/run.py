@@ -1,4 +1,4 @@
-"""A whole run: from settings to a folder with a trained and scored translator."""
+"""A complete run: from settings to a folder with a trained and scored translator."""
 
 import logging
 from contextlib import nullcontext
@@ -15,7 +15,7 @@ from .finishing import finish
 from .inputs import describe, load_inputs, tokenize
 from .monitoring import TrainingTime
 from .plan.arguments import Settings
-from .plan.precision import settle_precision
+from .plan.precision import resolve_precision
 from .plan.preflight import check_before_data
 from .plan.resume import check_checkpoint, check_data, check_settings, final_state, is_finished, starting_point
 from .plan.sizing import adopt_choices
@@ -25,21 +25,21 @@ from .progress import augmentation_preview, preview
 from .restore import RestoreCallbacks, restore_callbacks
 from .streaming import StreamTrainer
 from .trainer import GlossaTrainer
-from .trial import choose_precision, try_out
+from .trial import choose_precision, run_trials
 
 logger = logging.getLogger(__name__)
 
 
 def train(settings: Settings) -> Path:
-    """Train or pretrain, score and save the model that `settings` describe; returns the folder of the run.
+    """Train or pretrain, score and save the model of `settings`; returns the folder of the run.
 
     Raises `GlossaError` before training starts if settings or data are invalid.
     """
     run = RunFolder(settings.training.output_dir)
-    settings = settle_precision(adopt_start(adopt_choices(adopt_vocabulary(settings))))
+    settings = resolve_precision(adopt_start(adopt_choices(adopt_vocabulary(settings))))
     if is_finished(settings):
         check_settings(run, settings)
-        logger.info("%s is finished; there is nothing to resume.", run.path)
+        logger.info("%s is finished. There is nothing to resume.", run.path)
         return run.path
     check_before_data(settings)
     with run.lock() if settings.training.should_save else nullcontext():
@@ -56,7 +56,7 @@ def _train(run: RunFolder, settings: Settings) -> None:
     set_seed(settings.training.seed)
     inputs = load_inputs(settings)
     if checkpoint is not None:
-        if settings.training.should_save:  # now all processes have chosen where to start
+        if settings.training.should_save:  # by now all processes have chosen their checkpoint
             for unusable, reason in run.remove_unusable_checkpoints(checkpoint).items():
                 logger.warning("%s %s and is removed.", unusable, reason)
         check_data(checkpoint, inputs.report.fingerprints)
@@ -71,7 +71,7 @@ def _train(run: RunFolder, settings: Settings) -> None:
         trainer = build_trainer(settings, model, tokenizer, inputs.splits, tokenized, collator, inputs.stream)
         if isinstance(trainer, StreamTrainer) and checkpoint is not None:
             trainer.load_place(checkpoint)
-        settings = try_out(settings, trainer, checkpoint)
+        settings = run_trials(settings, trainer, checkpoint)
         if settings.training.should_save:
             run.write_setup(settings.recipe(), inputs.report.to_dict(), inputs.splits)
             print(preview(model, tokenizer, trainer.example_batch()), flush=True)
@@ -89,22 +89,22 @@ def _train(run: RunFolder, settings: Settings) -> None:
 def fit(
     settings: Settings, trainer: GlossaTrainer, checkpoint: Path | None = None, ended: TrainerState | None = None
 ) -> float:
-    """Train and put the final weights into the trainer's model.
+    """Train, and load the final weights into the trainer's model.
 
-    Returns the seconds of training, those before `checkpoint` included.
+    Returns the seconds of training, including those before `checkpoint`.
 
     Args:
         settings: The settings of the run.
         trainer: The trainer of the run.
         checkpoint: The checkpoint to continue from.
-        ended: The state of `checkpoint` if no step is left.
+        ended: The state of `checkpoint` if no steps remain.
     """
     arguments = settings.training
     clock = TrainingTime()
     trainer.add_callback(clock)
     trainer.add_callback(RestoreCallbacks(trainer))
     if checkpoint is not None:
-        trainer.args.eval_on_start = False  # its scores are in the log already
+        trainer.args.eval_on_start = False  # its scores are already in the log
     if checkpoint is not None and ended is not None:
         trainer.state = ended
         restore_callbacks(trainer, ended)

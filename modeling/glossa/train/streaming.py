@@ -1,4 +1,4 @@
-"""Training on a stream: batches come from windows of Parquet files, and a checkpoint holds their place."""
+"""Training on a stream: batches come from windows of Parquet files, and checkpoints save the stream position."""
 
 import json
 import logging
@@ -19,9 +19,9 @@ logger = logging.getLogger(__name__)
 
 
 class StreamTrainer(GlossaTrainer):
-    """`GlossaTrainer` whose training rows come from a stream; `train_dataset` is a sample of them.
+    """A `GlossaTrainer` with training rows from a stream; `train_dataset` is a sample of them.
 
-    An epoch has as many batches as a pass over the stream has by this sample.
+    The number of batches in an epoch is that of a pass over the stream, estimated from this sample.
     """
 
     def __init__(self, *args, stream: Stream, **kwargs):
@@ -45,7 +45,7 @@ class StreamTrainer(GlossaTrainer):
         )
 
     def set_epoch(self, epoch: int) -> None:
-        """The stream knows its place; the sample of its rows stays as it is."""
+        """Do nothing: the stream keeps its own position."""
 
     def get_train_dataloader(self) -> DataLoader:
         """The batches of the stream; Accelerate distributes them over the processes."""
@@ -55,23 +55,23 @@ class StreamTrainer(GlossaTrainer):
         return self.data_collator(batches[0])
 
     def padding(self) -> float:
-        """Share of padding in the windows that were read."""
+        """Fraction of padding in the windows read so far."""
         return self.stream.padding()
 
     def _save_rng_state(self, output_dir: str) -> None:
-        """As in the parent, with the place in the stream of each process."""
+        """Also save the stream position of each process."""
         given = self.state.global_step * self.args.gradient_accumulation_steps
         place = stream_file(Path(output_dir), self.args.process_index)
         place.write_text(json.dumps(self.stream.state(given)), encoding="utf-8")
         super()._save_rng_state(output_dir)
 
     def load_place(self, checkpoint: Path) -> None:
-        """Continue in the stream where `checkpoint` was saved, with the counts until there."""
+        """Restore the stream position and counts of `checkpoint`."""
         place = stream_file(checkpoint, self.args.process_index)
         self.stream.load_state(json.loads(place.read_text(encoding="utf-8")))
 
     def count_rows(self, report: DataReport) -> None:
-        """Put the counts of all rows that were read, by all processes, into `report`. All processes must call this."""
+        """Write the counts of all rows read by all processes to `report`. All processes must call this."""
         found = gather_object([{name: dict(counts) for name, counts in self.stream.counts.items()}])
         total: dict[str, Counter] = {}
         for counts in found:

@@ -29,15 +29,15 @@ from .energy import EnergyMeter
 from .hub.push import hub_errors, push, stage
 from .interrupts import SaveOnSignal
 from .monitoring import FirstStep, Speedometer, draw_fit_batches, mean_loss, measure_fit
-from .muon import put_beside
-from .pieces import TOKENS, joined, loss_sums, pieces
+from .muon import combine_with_muon
+from .pieces import TOKENS, join_batches, loss_sums, split_batch
 from .plan.devices import is_sharded, loss_options
 from .progress import ProgressBar, ProgressLines
 from .restore import EpochOrder, WriteChecksums, embeddings_in_root
 
 logger = logging.getLogger(__name__)
 
-SPARE = 0.02  # of the batches, for epochs in which augmented rows are longer than in the first
+SPARE = 0.02  # share of extra batches, for epochs with longer augmented rows than the first
 
 
 class GlossaTrainer(Seq2SeqTrainer):
@@ -50,9 +50,9 @@ class GlossaTrainer(Seq2SeqTrainer):
     - Batches hold up to `batch_tokens` tokens.
     - The evaluation loss is the mean over all target tokens, in nats, not the mean of batch means. `token_accuracy`
       is the fraction of target tokens that are predicted correctly from the true previous tokens.
-    - The log has target tokens per second, without padding, the device's utilization, and for a sample of the training
-      pairs, the loss without smoothing and dropout (`plain_loss`) and the share of correct tokens (`token_accuracy`).
-    - Pushes to the Hub have the files of `glossa push`: with model code and Glossa's card, without pickles.
+    - The log has target tokens per second, without padding, the device utilization, and for a sample of the training
+      pairs the loss without smoothing and dropout (`plain_loss`) and the share of correct tokens (`token_accuracy`).
+    - Pushes to the Hub have the same files as `glossa push`: with model code and Glossa's card, without pickles.
     """
 
     def __init__(
@@ -75,17 +75,17 @@ class GlossaTrainer(Seq2SeqTrainer):
                 f"FSDP is set for {args.world_size} {args.device.type} processes; Accelerate uses it on several GPUs "
                 "only. Train without it."
             )
-        # A Glossa model smooths by itself; the Trainer's smoother would take the labels away, and need full logits.
+        # A Glossa model smooths labels itself. The Trainer's smoother would remove the labels and need full logits.
         self.label_smoother = None
         self._loss_options = loss_options(model, args.label_smoothing_factor)
-        if model.config.model_type != "glossa":  # others neither smooth nor count the tokens of a step
+        if model.config.model_type != "glossa":  # other models neither smooth nor count the tokens of a step
             self.compute_loss_func = LabelSmoother(args.label_smoothing_factor)
-            if self.accelerator.ddp_handler is not None:  # Marian's and Pegasus's positions get none
+            if self.accelerator.ddp_handler is not None:  # Marian's and Pegasus's positions have no gradients
                 self.accelerator.ddp_handler.find_unused_parameters = True
         if self.args.disable_tqdm:
             self.remove_callback(PrinterCallback)
             self.add_callback(ProgressLines())
-        elif self.pop_callback(ProgressCallback) is not None:  # a notebook has another one
+        elif self.pop_callback(ProgressCallback) is not None:  # notebooks use another callback
             self.add_callback(ProgressBar())
         if self.args.device.type == "cpu":
             self.add_callback(StepWatch())
@@ -146,7 +146,7 @@ class GlossaTrainer(Seq2SeqTrainer):
         return self.train_dataset.remove_columns(LENGTHS) if self.augmented is None else self.augmented
 
     def set_epoch(self, epoch: int) -> None:
-        """Prepare rows and batches of an epoch."""
+        """Prepare the rows and batches of an epoch."""
         if self.augmented is not None:
             self.augmented.set_epoch(epoch)
             self.batch_sampler.set_lengths(*self._lengths())
@@ -157,7 +157,7 @@ class GlossaTrainer(Seq2SeqTrainer):
         rate = self.args.muon_learning_rate  # type: ignore[attr-defined]
         if self.optimizer is None and rate is not None:
             whole: Any = self.model if model is None else model
-            self.optimizer = put_beside(super().create_optimizer(model), whole, rate, self.args.weight_decay)
+            self.optimizer = combine_with_muon(super().create_optimizer(model), whole, rate, self.args.weight_decay)
         return super().create_optimizer(model)
 
     def get_train_dataloader(self) -> DataLoader:
@@ -175,7 +175,7 @@ class GlossaTrainer(Seq2SeqTrainer):
         return self.accelerator.prepare(loader)
 
     def padding(self) -> float:
-        """Share of padding among all tokens of an epoch."""
+        """Fraction of padding among all tokens of an epoch."""
         return self.batch_sampler.padding()
 
     def example_batch(self) -> dict[str, torch.Tensor]:
@@ -184,26 +184,26 @@ class GlossaTrainer(Seq2SeqTrainer):
         return self.data_collator([rows[row] for row in next(iter(self.batch_sampler))])
 
     def remove_autocast(self) -> None:
-        """Restore the `forward` that mixed precision wrapped, so that the model scores as it will after loading.
+        """Restore the `forward` wrapped by mixed precision, so that scores are those of the saved model.
 
-        Accelerate's function for this also removes the decorators of `forward`.
+        Accelerate's function for this would also remove the decorators of `forward`.
         """
         model = self.accelerator.unwrap_model(self.model)
         original = vars(model).pop("_original_forward", None)
         if original is not None:
             del model.forward
-            if original.__func__ is not type(model).forward:  # in pretraining, the instance has its own forward
+            if original.__func__ is not type(model).forward:  # in pretraining, `forward` is set on the instance
                 model.forward = original
 
     def train(self, *args, **kwargs):
         try:
             output = super().train(*args, **kwargs)
         finally:
-            for callback in self.callback_handler.callbacks:  # the Trainer calls none if it fails
+            for callback in self.callback_handler.callbacks:  # the Trainer does not call callbacks after an error
                 if isinstance(callback, SaveOnSignal | ProgressBar):
                     callback.restore()
         if self.args.load_best_model_at_end and self.state.best_model_checkpoint is not None:
-            return output  # the checkpoint's weights are merged already
+            return output  # the weights of the checkpoint are already merged
         if self.adapters is not None:
             self._merge_adapters()
         return output
@@ -238,7 +238,7 @@ class GlossaTrainer(Seq2SeqTrainer):
             super()._load_from_checkpoint(resume_from_checkpoint, model)
 
     def _issue_warnings_after_load(self, load_result: Any) -> None:
-        """As in the Trainer, which also reports tied weights: these are stored once, under another name."""
+        """Do not report tied weights as missing, which are stored once under another name."""
         missing, model = load_result.missing_keys, self.accelerator.unwrap_model(self.model)
         missing[:] = [name for name in missing if name not in model.all_tied_weights_keys]
         super()._issue_warnings_after_load(load_result)
@@ -258,13 +258,13 @@ class GlossaTrainer(Seq2SeqTrainer):
         return loss
 
     def _get_grad_norm(self, model, grad_norm=None):
-        """As in the Trainer; [`StepGuard`] looks at it."""
+        """Pass the gradient norm to [`StepGuard`]."""
         norm = super()._get_grad_norm(model, grad_norm)
         self.guard.check(model, norm, self.state.global_step + 1, self._step_batches)
         return norm
 
     def _save(self, output_dir: str | None = None, state_dict: dict | None = None) -> None:
-        """As in the Trainer, without the pickled settings, which hold the token of the Hub."""
+        """Save without the pickled settings, which contain the Hub token."""
         folder = output_dir or self.args.output_dir
         model = self.accelerator.unwrap_model(self.model, keep_torch_compile=False)
         if self.adapters is not None:
@@ -275,12 +275,12 @@ class GlossaTrainer(Seq2SeqTrainer):
             }
         model.save_pretrained(folder, state_dict=state_dict, is_main_process=self.args.should_save)
         if self.adapters is not None and self.args.should_save:
-            self.adapters.save_beside(Path(folder))
+            self.adapters.save_adapters(Path(folder))
         if self.args.should_save and self.processing_class is not None:
             self.processing_class.save_pretrained(folder)
 
     def _save_rng_state(self, output_dir: str) -> None:
-        """As in the Trainer; the state of the run, which says that a checkpoint is whole, is written after all."""
+        """Wait for all processes, since the run state, written next, marks a checkpoint as complete."""
         super()._save_rng_state(output_dir)
         self.accelerator.wait_for_everyone()
 
@@ -290,9 +290,9 @@ class GlossaTrainer(Seq2SeqTrainer):
             with self.speedometer.paused(), self.compute_loss_context_manager():
                 batches = [self._prepare_inputs(batch) for batch in self._fit_batches]
                 logs |= {name: round(value, 4) for name, value in measure_fit(self.model, batches).items()}
-        logs.pop("train_samples_per_second", None)  # it counts rows of batches of a fixed size
+        logs.pop("train_samples_per_second", None)  # assumes batches of a fixed size
         if "train_loss" in logs:
-            # The Trainer divides the sum of a resumed run by all of its steps in transformers 5.17.
+            # transformers 5.17 divides the loss sum of a resumed run by all of its steps.
             first, last = self.first_step.step, self.state.global_step
             since = self._total_loss_scalar / max(last - first, 1)
             logs["train_loss"] = mean_loss(self.state.log_history, first, last, since)
@@ -306,7 +306,7 @@ class GlossaTrainer(Seq2SeqTrainer):
             return output
 
     def _watch(self) -> dict[str, float]:
-        """The scores of the watched pairs, by names such as `eval_watch_bleu`."""
+        """The scores of the watched pairs, with names such as `eval_watch_bleu`."""
         rows, compute = self.watched
         own, self.compute_metrics = self.compute_metrics, compute
         try:
@@ -317,7 +317,7 @@ class GlossaTrainer(Seq2SeqTrainer):
         return {f"eval_watch_{name}": found[f"eval_watch_{name}"] for name in ("loss", "bleu", "chrf")}
 
     def _exact_evaluation(self, *args, **kwargs) -> EvalLoopOutput:
-        # Seq2SeqTrainer also gathers the rows that Accelerate repeats so that all processes have equal batches.
+        # Seq2SeqTrainer would also gather rows that Accelerate repeats to give all processes equal batches.
         self.gather_function = self.accelerator.gather_for_metrics
         self._evaluation_sums = torch.zeros(3, dtype=torch.float64)
         output = super().evaluation_loop(*args, **kwargs)
@@ -334,10 +334,10 @@ class GlossaTrainer(Seq2SeqTrainer):
         inputs = self._prepare_inputs(inputs)
         inputs["labels"] = labels = self._without_repeated(inputs["labels"])
         padding = self.processing_class.pad_token_id
-        # With FSDP every process must call the model as often as the others, which hold parts of its weights.
+        # With FSDP all processes must call the model equally often, since each has a part of the weights.
         whole = self.is_fsdp_enabled
         with self.compute_loss_context_manager():
-            sums = loss_sums(model, [inputs] if whole else pieces(inputs, padding, TOKENS))
+            sums = loss_sums(model, [inputs] if whole else split_batch(inputs, padding, TOKENS))
         self._evaluation_sums += sums
         loss = (sums[0] / sums[2].clamp(min=1)).float().to(self.args.device)
         if prediction_loss_only or not self.args.predict_with_generate:
@@ -345,26 +345,26 @@ class GlossaTrainer(Seq2SeqTrainer):
         source = {name: inputs[name] for name in ("input_ids", "attention_mask")}
         given = gen_kwargs or {name: value for name, value in self._gen_kwargs.items() if value is not None}
         settings = given | {"synced_gpus": self.is_fsdp_enabled}
-        if getattr(self.processing_class, "codes", None):  # each row may be of another language
+        if getattr(self.processing_class, "codes", None):  # rows may differ in language
             source["decoder_input_ids"] = inputs["decoder_input_ids"][:, : self.processing_class.prompt_length]
         budget = self.args.batch_tokens  # type: ignore[attr-defined]
-        parts = [source] if whole else pieces(source, padding, budget)
+        parts = [source] if whole else split_batch(source, padding, budget)
         with self.compute_loss_context_manager():
-            generated = [self.model.generate(**part, **started(part), **settings) for part in parts]
-        return loss, joined(generated, padding), labels
+            generated = [self.model.generate(**part, **decoder_start(part), **settings) for part in parts]
+        return loss, join_batches(generated, padding), labels
 
     def init_hf_repo(self, *args, **kwargs) -> None:
         with hub_errors(self.args.hub_model_id or Path(self.args.output_dir).name, HfApi().endpoint):
             super().init_hf_repo(*args, **kwargs)
 
     def push_to_hub(self, commit_message: str | None = "End of training", **kwargs) -> CommitInfo | None:
-        """Push the finished run in one commit; it must have been saved."""
+        """Push the finished and saved run in one commit."""
         if self.hub_model_id is None:
             self.init_hf_repo()
         return self._push(Path(self.args.output_dir), commit_message) if self.is_world_process_zero() else None
 
     def _push_from_checkpoint(self, checkpoint_folder: str) -> None:
-        # The Trainer's method copies only the weights to the folder of the run and pushes it with pickled settings.
+        # The Trainer's method would push the folder of the run with pickled settings.
         if not self.is_world_process_zero() or self.args.hub_strategy == "end":
             return
         try:
@@ -387,7 +387,7 @@ class GlossaTrainer(Seq2SeqTrainer):
             return push(Path(folder), self.hub_model_id, revision=self.args.hub_revision, message=message, api=api)
 
     def _without_repeated(self, labels: torch.Tensor) -> torch.Tensor:
-        """Labels [B, T] without rows that the last batch repeats."""
+        """Labels [B, T] with repeated rows of the last batch masked out."""
         state = self.accelerator.gradient_state
         if self.accelerator.num_processes == 1 or not state.end_of_dataloader or state.remainder <= 0:
             return labels
@@ -396,7 +396,7 @@ class GlossaTrainer(Seq2SeqTrainer):
         return labels.masked_fill((rows >= kept)[:, None], -100)
 
 
-def started(batch: dict[str, torch.Tensor]) -> dict[str, list[int]]:
-    """The decoder's first token of each row, where the batch has it; `generate` would write its own before it."""
+def decoder_start(batch: dict[str, torch.Tensor]) -> dict[str, list[int]]:
+    """The first decoder token of each row, if the batch has decoder inputs; `generate` would prepend its default."""
     given = batch.get("decoder_input_ids")
     return {} if given is None else {"decoder_start_token_id": given[:, 0].tolist()}

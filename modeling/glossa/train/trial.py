@@ -1,4 +1,4 @@
-"""Trials on this machine, which choose precision and threads on a CPU, and the epochs that fit into the hours."""
+"""Trials on this machine that choose precision and threads on a CPU, and the number of epochs for `hours`."""
 
 import logging
 import time
@@ -27,10 +27,10 @@ TRIAL_BATCHES = 8  # of the first epoch, evenly spaced
 
 
 def choose_precision(settings: Settings, model: PreTrainedModel, rows: Dataset, collator: Callable) -> Settings:
-    """The settings with `bf16`; if it is still open, by a trial of a few steps on rows of medium length.
+    """Return the settings with `bf16`, chosen by a trial of a few steps on rows of medium length if still undecided.
 
-    Without memory for bf16 it is float32. All processes must call this. They try at the same time, as they will train,
-    and the first one decides.
+    Without enough memory for bf16, float32 is chosen. All processes must call this. They run the trial at the same
+    time, as in training, and the first process decides.
     """
     arguments = settings.training
     if is_open(settings):
@@ -50,7 +50,7 @@ def choose_precision(settings: Settings, model: PreTrainedModel, rows: Dataset, 
 
 
 def _try_bf16(arguments: Any, model: PreTrainedModel, rows: Dataset, collator: Callable) -> tuple[bool, str]:
-    """Whether steps on rows of medium length are faster in bf16, and the times."""
+    """Whether steps on rows of medium length are faster in bf16, and a description of the times."""
     columns = [name for name in IDS if name in rows.column_names]
     middle = by_length(rows)[rows.num_rows // 2 :]
     longest = max(rows[middle[0]][name] for name in LENGTHS if name in rows.column_names)
@@ -61,8 +61,8 @@ def _try_bf16(arguments: Any, model: PreTrainedModel, rows: Dataset, collator: C
         return choose_bf16(steps, arguments.cpu_threads or 1)
 
 
-def try_out(settings: Settings, trainer: GlossaTrainer, checkpoint: Path | None) -> Settings:
-    """Try out `trainer` on this machine, and set threads and epochs in the trainer and the returned settings."""
+def run_trials(settings: Settings, trainer: GlossaTrainer, checkpoint: Path | None) -> Settings:
+    """Choose threads and epochs by trials; sets them in the trainer and in the returned settings."""
     if settings.training.device.type == "cpu":
         settings = choose_cpu_threads(settings, trainer, checkpoint)
         torch.set_num_threads(settings.training.cpu_threads)
@@ -73,7 +73,7 @@ def try_out(settings: Settings, trainer: GlossaTrainer, checkpoint: Path | None)
 
 
 def choose_cpu_threads(settings: Settings, trainer: GlossaTrainer, checkpoint: Path | None) -> Settings:
-    """The settings with a number of threads: as in the resumed run, one per core of this process, or the fastest."""
+    """Return the settings with a number of threads: that of the resumed run, 1 on a single core, or the fastest."""
     arguments = settings.training
     if arguments.cpu_threads is not None:
         return settings
@@ -84,16 +84,16 @@ def choose_cpu_threads(settings: Settings, trainer: GlossaTrainer, checkpoint: P
         return settings.with_values({"cpu_threads": 1}, Origin("trial", "the cores of a process"))
     with torch.random.fork_rng(devices=[]):
         step = trial_step(trainer.model.train(), trainer.example_batch(), arguments.bf16)
-        threads = [choose_threads(step)]  # all processes at the same time, as they will train
+        threads = [choose_threads(step)]  # all processes at the same time, as in training
         broadcast_object_list(threads)
     return settings.with_values({"cpu_threads": threads[0]}, Origin("trial", "the fastest number for a few steps"))
 
 
 def limit_passes(settings: Settings, trainer: GlossaTrainer) -> Settings:
-    """The settings with so few passes that training ends after about `hours`, by a trial on this machine.
+    """Return the settings with the number of passes that fit into about `hours`, by a trial on this machine.
 
-    Scoring and saving at the end are not part of them. A part of a pass is possible. The learning rate schedule ends
-    with the remaining passes.
+    The time excludes scoring and saving at the end. A fraction of a pass is possible. The learning rate schedule is
+    shortened accordingly.
     """
     arguments, hours = settings.training, settings.training.hours
     seconds = [OVERHEAD * seconds_per_pass(trainer)]
@@ -115,13 +115,13 @@ def limit_passes(settings: Settings, trainer: GlossaTrainer) -> Settings:
 
 
 def seconds_per_pass(trainer: GlossaTrainer) -> float:
-    """Time of the forward and backward passes over all training pairs, from a few batches of different lengths."""
+    """Estimated time of forward and backward passes over all training pairs, from batches of different lengths."""
     batches = list(trainer.batch_sampler)
     rows = trainer.rows
     chosen = batches[:: max(len(batches) // TRIAL_BATCHES, 1)]
     seconds = []
     with torch.random.fork_rng():
-        for batch in [chosen[0], *chosen]:  # the first call allocates memory
+        for batch in [chosen[0], *chosen]:  # the first call is a warm-up
             inputs = trainer._prepare_inputs(trainer.data_collator([rows[row] for row in batch]))
             step = trial_step(trainer.model.train(), inputs, trainer.args.bf16)
             started = time.perf_counter()

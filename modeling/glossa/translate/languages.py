@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..base.errors import GlossaError
-from ..base.languages import find_language, settled_code
+from ..base.languages import find_language, normalized_code
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -84,7 +84,9 @@ class Languages:
             _choose_source(tokenizer, name, wanted.source if isinstance(wanted, Wanted) else None)
         wanted = wanted.target if isinstance(wanted, Wanted) else wanted
         own = cls.of_tokenizer(tokenizer)
-        code = None if wanted is None else find_language(settled_code(wanted), own.targets) or settled_code(wanted)
+        code = (
+            None if wanted is None else find_language(normalized_code(wanted), own.targets) or normalized_code(wanted)
+        )
         if own.tagged and code is None and (by_line or tokenizer.tgt_lang):  # type: ignore[attr-defined]
             return
         if own.tagged and code not in own.targets:
@@ -154,7 +156,7 @@ class Languages:
 def _choose_source(tokenizer: Any, name: str, wanted: str | None) -> None:
     """Note the source language, for a model of another family whose sources have a token of it."""
     if wanted is not None:
-        tokenizer.src_lang = tokenizer.named(settled_code(wanted))
+        tokenizer.src_lang = tokenizer.named(normalized_code(wanted))
     if tokenizer.src_lang is None:
         given = "is not given" if wanted is None else f"is {wanted}"
         raise GlossaError(

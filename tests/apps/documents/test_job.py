@@ -106,7 +106,7 @@ def test_an_interrupted_job_continues(tmp_path, capsys, monkeypatch):
     assert len(state.read_text().splitlines()) == 10
     with open(state, "a") as file:
         file.write('{"source": "Text num')  # killed while it wrote
-    with pytest.raises(GlossaError, match="is of a job with different num_beams"):
+    with pytest.raises(GlossaError, match="belongs to a job with different num_beams"):
         run(tmp_path / "a.json", tmp_path / "b.json", settings={"num_beams": 4})
     second = run(tmp_path / "a.json", tmp_path / "b.json")
     assert len(second.asked) == 10, "only what was not translated"

@@ -135,7 +135,7 @@ def test_machines_with_another_version_or_without_the_folder_are_named(tmp_path,
             pass
     monkeypatch.setattr(cluster, "_probe", lambda paths: (cluster.__version__, [True, False]))
     refused = pytest.raises(
-        GlossaError, match=r"does not see .*input\.txt\. Put it into a folder that all machines share"
+        GlossaError, match=r"does not see .*input\.txt\. Move it to a folder that all machines share"
     )
     with refused, on_ray(nodes.address, tmp_path / "new", [tmp_path / "input.txt"]):
         pass
@@ -158,8 +158,8 @@ def test_a_machine_that_has_just_left_is_not_asked(tmp_path, nodes, monkeypatch)
     ("address", "message"),
     [
         ("nowhere", "--ray is 'nowhere'; give auto, local, HOST:PORT"),
-        ("127.0.0.1:1", "--ray is 127.0.0.1:1, but nothing answers there within 10 seconds"),
-        ("ray://127.0.0.1:port", "nothing answers there"),
+        ("127.0.0.1:1", "--ray is 127.0.0.1:1, but nothing responds there within 10 seconds"),
+        ("ray://127.0.0.1:port", "nothing responds there"),
     ],
 )
 def test_wrong_addresses(tmp_path, address, message):

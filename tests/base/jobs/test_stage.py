@@ -70,7 +70,7 @@ def test_a_record_is_written_after_its_files(tmp_path, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("glossa.base.jobs.stage.stamp_file", interrupted)
+    monkeypatch.setattr("glossa.base.jobs.stage.hash_file", interrupted)
     with pytest.raises(KeyboardInterrupt):
         stage(tmp_path, 5).run(partial(here, []))
     assert (tmp_path / "n5.txt").exists() and not stage(tmp_path, 5).is_done("n5")
@@ -92,7 +92,7 @@ def test_errors_of_processes(tmp_path):
     with pytest.raises(GlossaError, match="-1 has no root"):
         stage(tmp_path, -1).run(POOL)
     with pytest.raises(
-        GlossaError, match=r"A process was killed, perhaps for lack of memory\. What is finished stays"
+        GlossaError, match=r"A process was killed, possibly because it ran out of memory\. Finished work is kept"
     ):
         Stage("killed", tmp_path, load_killed, {"one": 1}).run(partial(in_processes, processes=1))
 

@@ -10,7 +10,7 @@ from glossa.base.errors import GlossaError
 from glossa.train.data import mixture
 from glossa.train.data.arguments import DataArguments
 from glossa.train.data.cleaning.splitting import repeated
-from glossa.train.data.mixture import common_source, sources_of, target_languages, unmixed, weights
+from glossa.train.data.mixture import common_source, sources_of, target_languages, weights, without_mixing
 
 
 def test_what_a_source_may_set_is_a_setting_of_the_recipe_of_the_same_type():
@@ -143,5 +143,5 @@ def test_temperature_weights():
 
 def test_unmixed_settings_see_every_row_once():
     settings = {"sources": [A | {"weight": 2.0, "tag": "<bt> "}, B], "sampling_temperature": 5.0, "test_size": 3}
-    assert unmixed(settings) == {"sources": [A, B], "test_size": 3}
-    assert unmixed({"dataset": "anki"}) == {"dataset": "anki"}
+    assert without_mixing(settings) == {"sources": [A, B], "test_size": 3}
+    assert without_mixing({"dataset": "anki"}) == {"dataset": "anki"}

@@ -7,7 +7,7 @@ import pytest
 from glossa.base.errors import GlossaError
 from glossa.cli import score as score_command
 from glossa.train.evaluation.further_metrics import check_packages, choose_scores
-from glossa.train.evaluation.scoring import distinct
+from glossa.train.evaluation.scoring import distinct_kinds
 from glossa.train.evaluation.translation_metric import TranslationMetric
 
 TRANSLATIONS = ["the cat sat on the mat", "There is a dog here", "hello world"]
@@ -102,7 +102,7 @@ def test_intervals_hold_the_score_and_repeat(jiwer):
 def test_the_table_has_the_metrics_in_the_order_of_the_choice(jiwer):
     found = choose_scores(results(), ["wer", "chrf"], n_bootstrap=0)
     assert list(found["greedy"]["scores"]["single"]) == ["wer", "chrf"]
-    assert distinct(found["greedy"]["scores"]) == ["single", "multi"]
+    assert distinct_kinds(found["greedy"]["scores"]) == ["single", "multi"]
 
 
 def test_a_missing_package_is_named_before_anything_is_loaded(tiny_run, monkeypatch):

@@ -131,7 +131,7 @@ def test_scores_are_compared_with_the_untouched_translations_after_the_same_chan
 
 def test_a_model_without_any_score_is_refused():
     pairs = Dataset.from_dict({"source": ["Good."], "target": ["Gut."]})
-    with pytest.raises(GlossaError, match=r"BLEU of the untouched pairs is 0, so no share of it can be kept"):
+    with pytest.raises(GlossaError, match=r"BLEU of the unchanged pairs is 0, so robustness cannot be measured"):
         measure_robustness(knowing({}), pairs)
 
 

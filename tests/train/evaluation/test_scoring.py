@@ -93,8 +93,8 @@ def test_sources_that_cannot_be_translated_are_counted_and_left_out(caplog):
     (result,) = score_translators([model], pairs, n_bootstrap=0).values()
     assert result["sources"] == ["One cat sees two dogs.", "One bird sees ten cats!"]
     assert len(result["references"]) == len(result["translations"]) == 2
-    assert "1 of 3 sources are too long and left out." in caplog.text
-    with pytest.raises(GlossaError, match="Every source has more tokens than the model takes"):
+    assert "1 of 3 sources are too long and are left out." in caplog.text
+    with pytest.raises(GlossaError, match="Every source is longer than the model's maximum length"):
         score_translators([model], pairs.select([0]), n_bootstrap=0)
 
 

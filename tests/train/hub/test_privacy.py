@@ -17,10 +17,10 @@ from glossa.train.hub.push import stage
 from glossa.translate.loading import load_model, load_tokenizer
 
 NAME, TOKEN = "someone/tiny", "hf_secretsecretsecret"
-NO_LICENSE = "The card names no license. --license names one."
+NO_LICENSE = "The card has no license. Set one with --license."
 NO_SAMPLES = (
-    "Sentences of the held-out pairs are left out: the data is not known to be public. --publish_samples publishes "
-    "some."
+    "Sentences of the held-out pairs are left out, since the data is not known to be public. Publish some "
+    "with --publish_samples."
 )
 
 

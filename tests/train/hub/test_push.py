@@ -155,7 +155,7 @@ def test_script_prints_one_error_line_without_token_or_network(early, hub, tiny_
         pass
     process = run_script(early, gone, tiny_run, tmp_path)
     assert process.returncode == 1
-    assert process.stderr.splitlines()[-1].startswith(f"error: The Hub ({gone.url}) does not answer")
+    assert process.stderr.splitlines()[-1].startswith(f"error: The Hub ({gone.url}) does not respond")
 
 
 def test_repeated_push_changes_and_sends_nothing(hub, folder):
@@ -201,7 +201,7 @@ def test_folder_that_does_not_translate_is_refused(tiny_run, tmp_path):
 def test_folder_without_weights_is_refused(early, hub, tmp_path):
     (tmp_path / "run").mkdir()
     process = run_script(early, hub, tmp_path / "run", tmp_path)
-    assert process.returncode == 1 and "holds no weights" in process.stderr
+    assert process.returncode == 1 and "has no weights" in process.stderr
     assert hub.requests == ["GET /api/whoami-v2"]
     process = run_script(early, hub, tmp_path / "nothing", tmp_path)
     assert process.returncode == 1 and "Traceback" not in process.stderr

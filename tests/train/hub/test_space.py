@@ -113,7 +113,7 @@ def test_a_server_in_docker_has_this_package(hub, tmp_path):
 
 def test_a_server_in_docker_needs_an_account_that_pays(hub, tmp_path):
     stage_server(NAME, tmp_path / "space", requirements("serve"))
-    with pytest.raises(GlossaError, match=r"only for accounts that pay: Static.*pushes a page that is free"):
+    with pytest.raises(GlossaError, match=r"only for paying accounts: Static.*pushes a free static page"):
         pushed(hub, tmp_path / "space")
     assert ("spaces", NAME) not in hub.repositories
 

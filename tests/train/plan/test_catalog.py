@@ -11,7 +11,7 @@ from glossa.base.errors import GlossaError
 from glossa.base.run_folder import RunFolder
 from glossa.base.values import interval_problem
 from glossa.cli.train import main as command
-from glossa.train.data.filters import gathered
+from glossa.train.data.filters import nest_filters
 from glossa.train.plan import catalog
 from glossa.train.plan.arguments import Origin, parse_settings
 from glossa.train.plan.settings import GROUPS
@@ -158,7 +158,7 @@ def test_settings_of_earlier_versions_are_filters(tmp_path, once, value, name):
     assert catalog.parse([str(recipe)]).values == {"filters": {name: value}}
     words = value if isinstance(value, list) else [str(value)]
     assert catalog.parse([f"--{once}", *words]).values == {"filters": {name: value}}
-    assert gathered(RunFolder(folder).recipe) == {"filters": {name: value}}
+    assert nest_filters(RunFolder(folder).recipe) == {"filters": {name: value}}
 
 
 def test_errors_say_where_the_value_comes_from(tmp_path):

@@ -153,7 +153,7 @@ def test_the_command_prints_the_plan_and_stops(tmp_path, monkeypatch, capsys, fe
     main([*few, "--explain", "--cpu_threads", "1"])
     text = capsys.readouterr().out
     assert rows(text)["cpu_threads"] == ["1", "flag"] and not list(tmp_path.iterdir())
-    assert re.search(r"^\d+ other settings of transformers' Trainer have its defaults\.$", text, re.M)
+    assert re.search(r"^\d+ other settings of transformers' Trainer have their defaults\.$", text, re.M)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from glossa.train import trial
 from glossa.train.plan import precision, processes
 from glossa.train.plan.arguments import Origin, parse_settings
 from glossa.train.plan.explain import decide
-from glossa.train.plan.precision import is_open, settle_precision
+from glossa.train.plan.precision import is_open, resolve_precision
 from glossa.train.run import train
 
 FAST, SLOW = {"cpu_name": "Xeon", "amx_bf16": True}, {"cpu_name": "EPYC", "avx2": True}
@@ -40,27 +40,27 @@ def test_what_is_named_decides(monkeypatch, cpu, argv, launcher, expected):
     cpu(FAST)
     monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", launcher)
     given = parse_settings(argv)
-    settled = settle_precision(given)
-    assert settled.origins.get("bf16") == expected
-    assert is_open(settled) == (not argv and launcher == "no")
-    assert settled.training.bf16 == (given.training.bf16 if expected == Origin("flag") else launcher == "bf16")
+    resolved = resolve_precision(given)
+    assert resolved.origins.get("bf16") == expected
+    assert is_open(resolved) == (not argv and launcher == "no")
+    assert resolved.training.bf16 == (given.training.bf16 if expected == Origin("flag") else launcher == "bf16")
 
 
 def test_a_recipe_decides(tmp_path, cpu):
     cpu(FAST)
     (tmp_path / "own.yaml").write_text("bf16: true\n")
-    settings = settle_precision(parse_settings([str(tmp_path / "own.yaml")]))
+    settings = resolve_precision(parse_settings([str(tmp_path / "own.yaml")]))
     assert settings.training.bf16 and settings.origins["bf16"].kind == "recipe"
 
 
 def test_a_cpu_without_instructions_needs_no_trial(cpu):
     cpu(SLOW)
-    settled, unknown = decide(parse_settings([]))
-    assert settled.origins["bf16"] == Origin("device", "EPYC has no bf16 instructions")
-    assert not settled.training.bf16 and "bf16" not in unknown and settled.recipe()["bf16"] is False
+    resolved, unknown = decide(parse_settings([]))
+    assert resolved.origins["bf16"] == Origin("device", "EPYC has no bf16 instructions")
+    assert not resolved.training.bf16 and "bf16" not in unknown and resolved.recipe()["bf16"] is False
     cpu(FAST)
-    settled, unknown = decide(parse_settings([]))
-    assert "bf16" not in settled.origins and unknown["bf16"] == "by a trial at the start"
+    resolved, unknown = decide(parse_settings([]))
+    assert "bf16" not in resolved.origins and unknown["bf16"] == "by a trial at the start"
 
 
 @pytest.mark.parametrize("native", [True, False])
@@ -77,7 +77,7 @@ def test_the_first_process_decides(monkeypatch, cpu):
     """Another one adopts what it gets, whatever its own CPU has."""
     cpu(SLOW)
     monkeypatch.setattr(precision, "broadcast_object_list", lambda values: values.__setitem__(0, None))
-    settings = settle_precision(parse_settings([]))
+    settings = resolve_precision(parse_settings([]))
     assert is_open(settings)
     monkeypatch.setattr(trial, "choose_bf16", lambda steps, threads: (False, "its own times"))
     first = (True, Origin("trial", "its"))

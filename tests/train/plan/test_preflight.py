@@ -133,7 +133,7 @@ def test_families_that_cannot_be_trained_are_refused_by_name(config, problem, re
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        ({"muon_learning_rate": 0.02}, "whose matrices Muon does not know. Leave muon_learning_rate out"),
+        ({"muon_learning_rate": 0.02}, "which Muon does not support. Leave muon_learning_rate out"),
         ({"fp16": True}, "whose values are too large for float16: its loss becomes NaN. Set bf16 to true"),
     ],
 )
@@ -206,4 +206,4 @@ def test_pickled_tensors_are_read_and_said(tmp_path, caplog):
     caplog.set_level("INFO")
     folder = publish("opus-mt", tmp_path / "start", WORDS, WORDS, pickled=True)
     load_start(parse_settings(["--init_from", str(folder), "--output_dir", str(tmp_path / "run")]))
-    assert f"The weights of {folder} are pickled: only tensors were read." in caplog.text
+    assert f"Read only tensors from the pickled weights of {folder}." in caplog.text

@@ -127,4 +127,4 @@ def test_another_system_trains_with_one_process_and_says_so(machine, monkeypatch
     monkeypatch.setattr(processes, "COPIES", False)
     assert choose_processes({}) == 1 and not caplog.text
     assert choose_processes({"cpu_processes": 2}) == 1
-    assert "cpu_processes is 2; on this system one process trains" in caplog.text
+    assert "cpu_processes is 2, but this system supports one" in caplog.text

@@ -157,13 +157,13 @@ def test_a_finished_model_without_checkpoints_is_not_overwritten(tmp_path, tiny_
     model = tmp_path / "run" / "model.safetensors"
     model.parent.mkdir()
     model.write_bytes(b"precious")
-    with pytest.raises(GlossaError, match="holds a finished model and no checkpoint"):
+    with pytest.raises(GlossaError, match="contains a finished model, but no checkpoint"):
         tiny_train(tmp_path / "run", resume_from_checkpoint="true")
     assert model.read_bytes() == b"precious"
 
 
 def test_a_folder_that_is_missing_is_named(tmp_path, tiny_train):
-    with pytest.raises(GlossaError, match="'nowhere', which is no folder"):
+    with pytest.raises(GlossaError, match="'nowhere', which is not a folder"):
         tiny_train(tmp_path / "run", resume_from_checkpoint="nowhere")
 
 
@@ -218,7 +218,7 @@ def test_a_run_that_lost_its_weights_or_is_asked_for_an_average_is_not_finished(
     caplog.clear()
     with caplog.at_level("INFO"):
         resume()
-    assert "there is nothing to resume" in caplog.text
+    assert "There is nothing to resume" in caplog.text
     whole = weights(run.path)
     (run.path / "model.safetensors").unlink()
     again = weights(resume())
@@ -258,7 +258,7 @@ def test_a_run_that_was_killed_while_it_saved_its_first_checkpoint_starts_again(
         rmtree(checkpoint)
     cut(first / "trainer_state.json")
     again = weights(resume())
-    assert f"{first}, the only checkpoint, was not written to its end. The run starts again." in caplog.text
+    assert f"{first}, the only checkpoint, is incomplete. The run starts again." in caplog.text
     assert all(again[name].equal(weight) for name, weight in whole.items())
     assert find_damage(run.checkpoints()[-1]) == ""
 
@@ -268,7 +268,7 @@ def test_checkpoints_that_were_cut_short_are_removed(resume, tmp_path, caplog):
     partial.mkdir()
     (partial / "model.safetensors").write_bytes(b"x")
     resume()
-    assert f"{partial} was not written to its end and is removed." in caplog.text and not partial.exists()
+    assert f"{partial} is incomplete and is removed." in caplog.text and not partial.exists()
 
 
 # BLEU is 0 at every evaluation, so the first one is the best.

@@ -132,7 +132,7 @@ def test_ideographs_are_more_tokens_than_letters(monkeypatch):
     """Seven ideographs, two halves and a letter: 7 x 3 + 2 + 1 characters are 6 tokens."""
     monkeypatch.setattr(sizing, "seconds_per_token", lambda *_: 1e-3)
     given = []
-    monkeypatch.setattr(sizing, "size_within", lambda settings, sizes, tokens: given.append(tokens) or sizes[-1])
+    monkeypatch.setattr(sizing, "size_for_hours", lambda settings, sizes, tokens: given.append(tokens) or sizes[-1])
     chosen(1_000, "--hours", "1", texts=["我们在这里吃饭ｱｱa"])
     assert given == [6_000]
 
@@ -301,7 +301,7 @@ def test_a_resumed_recipe_keeps_its_passes(tmp_path, caplog, hours, warned):
     settings = adopt_choices(settings)
     assert settings.training.num_train_epochs == 3.5
     assert caplog.messages == warned * [
-        "hours is 3, but it counts from the start of a run. The resumed run keeps its 3.5 passes."
+        "hours is 3, but it applies only to a new run. The resumed run keeps its 3.5 passes."
     ]
 
 
@@ -309,7 +309,7 @@ def test_a_vocabulary_that_alone_is_chosen_may_be_smaller(caplog):
     named = {"d_model": 64, "dropout": 0.1, "num_train_epochs": 2, "learning_rate": 1e-3, "eval_strategy": "no"}
     settings = chosen(70, *command_line(named | {"save_strategy": "no"}))
     assert {name for name, origin in settings.origins.items() if origin.kind == "chosen"} == {"vocab_size"}
-    settings = sizing.settle_vocabulary(settings, range(300))
+    settings = sizing.resolve_vocabulary_size(settings, range(300))
     with caplog.at_level(logging.INFO):
         sizing.show_choices(settings)
     assert caplog.messages == ["Chosen for 70 training pairs on a CPU: --vocab_size 300"]

@@ -87,7 +87,7 @@ def test_an_interrupted_job_continues_where_it_was(tmp_path, short_chunks):
     with pytest.raises(KeyboardInterrupt):
         run_job(output, log, failing=2)
     assert not output.exists()
-    with pytest.raises(GlossaError, match=r"is of a job with different beams"):
+    with pytest.raises(GlossaError, match=r"belongs to a job with different beams"):
         run_job(output, log, {"beams": 2})
     counts = run_job(output, log)
     assert (counts.texts, counts.pairs, counts.dropped) == (4, 4, {"empty": 4})
@@ -140,13 +140,13 @@ def test_other_pairs_and_other_teachers_are_refused(tiny_run, tmp_path, monkeypa
     argv = [str(teacher), "--data_path", str(data), "--output", str(output), "--with_original", "--num_beams", "1"]
     interrupted(argv, monkeypatch)
     data.write_text("".join(reversed(rows)))
-    with pytest.raises(GlossaError, match=r"parts is of a job with different data\. Give the same"):
+    with pytest.raises(GlossaError, match=r"parts belongs to a job with different data\. Give the same"):
         distill.main(argv)
     data.write_text("".join(rows))
     weights = teacher / "model.safetensors"
     before = weights.read_bytes()
     weights.write_bytes(before[:-1] + bytes([before[-1] ^ 1]))
-    with pytest.raises(GlossaError, match=r"is of a job with different model .*teacher\."):
+    with pytest.raises(GlossaError, match=r"belongs to a job with different model .*teacher\."):
         distill.main(argv)
     weights.write_bytes(before)
     distill.main(argv)

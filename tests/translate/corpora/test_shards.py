@@ -73,7 +73,7 @@ def test_an_interrupted_job_translates_only_what_is_left(tmp_path, two_lines):
     with pytest.raises(GlossaError, match="Line 5"):
         ShardJob(source, output, {"beams": 4}).run(partial(load, failing=5), ONE)
     assert not output.exists()
-    with pytest.raises(GlossaError, match=r"out.txt.parts is of a job with different beams\. Give the same settings"):
+    with pytest.raises(GlossaError, match=r"out.txt.parts belongs to a job with different beams"):
         ShardJob(source, output, {"beams": 5})
     ShardJob(source, output, {"beams": 4}).run(partial(load, log=str(log)), ONE)
     assert output.read_text() == "A\nB\nC\nD\nE\nF\n" and log.read_text() == "5\n"
@@ -131,7 +131,7 @@ def test_a_damaged_part_is_translated_again(tmp_path, two_lines, caplog, damage)
     (tmp_path / "out.txt.parts" / "000001.txt").unlink()
     assert ShardJob(source, output, {}).run(partial(load, log=str(log)), ONE).lines == 5
     assert output.read_text() == "A\nB\nC\nD\nE\n" and log.read_text() == "1\n3\n5\n"
-    assert caplog.text.count("is not what was written there") == 2
+    assert caplog.text.count("has changed since it was written") == 2
 
 
 def test_an_exchanged_model_is_refused(tmp_path, two_lines):
@@ -145,7 +145,7 @@ def test_an_exchanged_model_is_refused(tmp_path, two_lines):
     (model / "metrics.json").write_text("{}")  # nothing that translates
     ShardJob(source, output, {}, [str(model)])
     (model / "model.safetensors").write_bytes(b"two")
-    with pytest.raises(GlossaError, match=r"is of a job with different model .*model\. Give the same"):
+    with pytest.raises(GlossaError, match=r"belongs to a job with different model .*model\. Give the same"):
         ShardJob(source, output, {}, [str(model)])
     # It may also change while a job runs.
     shutil.rmtree(tmp_path / "out.txt.parts")

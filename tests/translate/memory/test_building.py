@@ -6,7 +6,7 @@ import os
 import pytest
 
 from glossa.base.errors import GlossaError
-from glossa.base.jobs.records import alone
+from glossa.base.jobs.records import lock_path
 from glossa.cli.memory import main
 from glossa.cli.prepare import main as prepare_main
 from glossa.translate.memory import building
@@ -172,7 +172,7 @@ def test_a_prepared_folder_gives_its_training_pairs(tmp_path):
 
 
 def test_two_processes_that_build_one(files, tmp_path):
-    with alone(tmp_path / "m", "file"), pytest.raises(GlossaError, match="Another process is writing"):
+    with lock_path(tmp_path / "m", "file"), pytest.raises(GlossaError, match="Another process is writing"):
         build(tmp_path / "m", [files], "en", "de")
 
 
@@ -181,7 +181,7 @@ def test_what_is_refused_names_the_file(files, tmp_path):
     for given, message in [
         (files / "d.tsv", r"d.tsv, line 1: no columns \('en', 'de'\)"),
         (files / "none.tmx", r"none\.tmx is not there"),
-        (files / "readme.md", "readme.md: no format is known"),
+        (files / "readme.md", "readme.md: unknown format"),
         (tmp_path / "empty", "empty has no files of pairs"),
     ]:
         (tmp_path / "empty").mkdir(exist_ok=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from tqdm.auto import tqdm
 
 from ...base.errors import GlossaError
-from ...base.jobs.records import begin, locked
+from ...base.jobs.records import begin_job, lock_output
 from ...translate.engines.engine import COPIED, Translation, UsedMatch
 from ...translate.engines.stamps import stamp_models
 from ...translate.review import Problems, find_problems
@@ -82,8 +82,8 @@ class DocumentJob:
         files, broken = self._open()
         state = self.target.with_name(f"{self.target.name}.parts")
         self.target.parent.mkdir(parents=True, exist_ok=True)
-        with locked(self.target):
-            begin(state, {**self.settings, **stamp_models(self.models)})
+        with lock_output(self.target):
+            begin_job(state, {**self.settings, **stamp_models(self.models)})
             saved = SavedTranslations(translator.translate_segments, state / "segments.jsonl")
             if saved.found:
                 print(f"Continuing: {saved.found:,} sentences are already translated.", file=sys.stderr)

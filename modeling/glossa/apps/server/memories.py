@@ -12,7 +12,7 @@ from typing import Any
 from filelock import FileLock
 
 from ...base.errors import GlossaError, require
-from ...base.jobs.records import stamp_texts
+from ...base.jobs.records import hash_texts
 from ...model.sentences_glossa import split_text
 from ...translate.engines.engine import Translation, UsedMatch
 from ...translate.memory.building import open_memory, parts_of
@@ -151,7 +151,7 @@ class Memories:
         """A version that changes with the memories of a key, and differs between keys."""
         paths = sorted(self._folder(self.folder, key).glob("*.memory")) if key and self.folder is not None else []
         found = [*map(self._current, paths), *map(self.shared_memory, self.shared)]
-        return stamp_texts([key, *(f"{memory.path} {memory.version}" for memory in found if memory is not None)])
+        return hash_texts([key, *(f"{memory.path} {memory.version}" for memory in found if memory is not None)])
 
     def hides(self, match: UsedMatch) -> bool:
         """Whether responses hide the sentences of a match."""

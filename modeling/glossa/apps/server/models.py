@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ...base.errors import GlossaError
-from ...base.languages import language_name, settled_code
+from ...base.languages import language_name, normalized_code
 from ...base.matches import USED
 from ...translate.build import keeps_sentinels, load_engine, torch_model
 from ...translate.engines.engine import Engine, Search
@@ -254,7 +254,7 @@ def directions(name: str) -> list[Step]:
         source, _, target = given.partition("-")
         if not source or not target:
             raise GlossaError(f"{name}: give SOURCE-TARGET=MODEL, such as en-fr={model}.")
-        return [Step(model, settled_code(source), settled_code(target))]
+        return [Step(model, normalized_code(source), normalized_code(target))]
     known = Languages.of(model)
     # A model of several languages translates from any of them.
     sources = [known.source] if known.source else list(known.targets) if known.tagged else []

@@ -1,4 +1,4 @@
-"""One function over many items: in processes of this machine or on a Ray cluster, with stages that can be continued.
+"""Apply a function to many items, in local processes or on a Ray cluster, with stages that resume after interruption.
 
-In: items and a function. Out: its results, and files that are whole or not there.
+Output files are either complete or absent.
 """

@@ -1,8 +1,7 @@
-"""Functions on the machines of a Ray cluster.
+"""Run functions on a Ray cluster.
 
-Ray's tasks, not Ray Data: an item names what to read, and its files are written where every machine sees them, so
-nothing flows from stage to stage that Ray Data could stream. Ray places the tasks, also on machines that join later,
-and repeats those of machines that are lost.
+Uses Ray tasks rather than Ray Data: an item names its input, and outputs go to a shared folder, so there is no data
+between stages to stream. Ray schedules tasks also on machines that join later, and retries those of lost machines.
 """
 
 import logging
@@ -23,26 +22,30 @@ from .stage import Place
 
 logger = logging.getLogger(__name__)
 
-# What every process imports first: it leaves torch to the functions that need it.
+# Runs first in every worker process. It does not import torch.
 SETUP = {"worker_process_setup_hook": "glossa_command.set_environment"}
-SECONDS = 10  # that an address has to answer
-AHEAD = 2  # tasks that wait for each core, so that none is without work
+SECONDS = 10  # timeout for a connection to the cluster
+AHEAD = 2  # tasks queued per core, so that no core is idle
 
 
 @contextmanager
 def on_ray(address: str, folder: Path | None, needed: Sequence[Path] = ()) -> Iterator[Place]:
-    """The place for the stages of a job whose files are in `folder`, on the cluster at `address`.
+    """Connect to the Ray cluster at `address`, to run the stages of a job there.
 
-    Work that writes no files has no folder. `needed` are files and folders that the job reads on all machines.
+    Args:
+        address: "auto" for the cluster of this machine, "local" to start one on this machine for this job only, or
+            HOST:PORT or ray://HOST:PORT.
+        folder: The folder of the job's files; None if it writes none.
+        needed: Files and folders that the job reads on all machines.
 
-    "auto" is the cluster of this machine, "local" one that is started on this machine for the job alone, and
-    HOST:PORT or ray://HOST:PORT another one. Raises `GlossaError` if Ray is missing, the cluster does not answer, or
-    one of its machines has another version of Glossa or does not see the folder or what is needed.
+    Raises:
+        GlossaError: if Ray is not installed, the cluster does not respond, or one of its machines has another version
+            of Glossa or cannot see `folder` or a path in `needed`.
     """
     if find_spec("ray") is None:
         raise GlossaError('--ray needs Ray. Install it: pip install "glossa-mt[ray]".')
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_worker_niceness", "0")  # of a cluster that is started here; Ray's own is 15
+    os.environ.setdefault("RAY_worker_niceness", "0")  # for a cluster started here; Ray's default is 15
     import ray
 
     _check_answer(address)
@@ -53,8 +56,8 @@ def on_ray(address: str, folder: Path | None, needed: Sequence[Path] = ()) -> It
     except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
         reason = str(error).split(".")[0]
         raise GlossaError(
-            f"--ray is {address}, but no cluster answers there: {reason}. Start one with `ray start --head`, give "
-            "HOST:PORT of its head, or local for this machine alone."
+            f"--ray is {address}, but no cluster responds there: {reason}. Start one with `ray start --head`, give "
+            "HOST:PORT of its head node, or give local to use only this machine."
         ) from error
     try:
         _check_nodes(folder, needed)
@@ -64,7 +67,7 @@ def on_ray(address: str, folder: Path | None, needed: Sequence[Path] = ()) -> It
 
 
 def _check_answer(address: str) -> None:
-    """Raise `GlossaError` if nothing answers at HOST:PORT; Ray itself waits for minutes."""
+    """Raise `GlossaError` if nothing responds at HOST:PORT; Ray itself waits for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not host:
         if address not in ("auto", "local"):
@@ -74,12 +77,12 @@ def _check_answer(address: str) -> None:
         socket.create_connection((host, int(port)), timeout=SECONDS).close()
     except (OSError, ValueError, OverflowError) as error:
         raise GlossaError(
-            f"--ray is {address}, but nothing answers there within {SECONDS} seconds: {error}."
+            f"--ray is {address}, but nothing responds there within {SECONDS} seconds: {error}."
         ) from error
 
 
 def _check_nodes(folder: Path | None, needed: Sequence[Path]) -> None:
-    """Raise `GlossaError` if a machine has another version of Glossa or does not see a path."""
+    """Raise `GlossaError` if a machine has another version of Glossa or cannot see one of the paths."""
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -87,7 +90,7 @@ def _check_nodes(folder: Path | None, needed: Sequence[Path]) -> None:
     token = None
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-        token = folder / f"{uuid.uuid4().hex}.seen"  # a folder of the same name may be another one there
+        token = folder / f"{uuid.uuid4().hex}.seen"  # another machine may have a different folder of the same name
         token.touch()
         paths = {str(token.absolute()): folder} | paths
     try:
@@ -110,7 +113,7 @@ def _check_nodes(folder: Path | None, needed: Sequence[Path]) -> None:
             for path, there in zip(paths.values(), seen, strict=True):
                 if not there:
                     raise GlossaError(
-                        f"{name} does not see {path.absolute()}. Put it into a folder that all machines share."
+                        f"{name} cannot see {path.absolute()}. Move it to a folder that all machines share."
                     )
     finally:
         if token is not None:
@@ -122,7 +125,7 @@ def _probe(paths: list[str]) -> tuple[str, list[bool]]:
 
 
 def _run(ray: Any, load: Callable[[], Callable[[Any], Any]], items: Sequence[Any]) -> Iterator[Any]:
-    """The results, in the order in which they come. Raises what the function raises."""
+    """Yield the results as they complete. Raises the exceptions of the function."""
     key, shared = uuid.uuid4().hex, ray.put(load)
     task = ray.remote(num_cpus=1, max_retries=-1)(_call)
     waiting: list[Any] = []
@@ -140,21 +143,21 @@ def _run(ray: Any, load: Callable[[], Callable[[Any], Any]], items: Sequence[Any
     except ray.exceptions.RayError as error:
         reason = str(error).partition("\n")[0]
         raise GlossaError(
-            f"The cluster cannot go on: {reason} What is finished stays, and the same command continues."
+            f"The cluster failed: {reason} Finished work is kept. Run the same command to continue."
         ) from error
     finally:
         for task_left in waiting:
             ray.cancel(task_left, force=True)
 
 
-_loaded: tuple[str, Callable[[Any], Any]] | None = None  # of this process, by the key of its stage
+_loaded: tuple[str, Callable[[Any], Any]] | None = None  # key of the stage, and the function loaded in this process
 
 
 def _call(key: str, load: Callable[[], Callable[[Any], Any]], item: Any, folder: str) -> Any:
     global _loaded
     if _loaded is None or _loaded[0] != key:
         if os.path.isdir(folder):
-            os.chdir(folder)  # relative paths are those of the command
+            os.chdir(folder)  # resolve relative paths as the command does
         os.environ["RAYON_NUM_THREADS"] = "1"  # as in `glossa.base.jobs.pool`
         _loaded = key, load()
     return _loaded[1](item)

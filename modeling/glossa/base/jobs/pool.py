@@ -1,4 +1,4 @@
-"""Functions in processes of this machine."""
+"""Run functions in processes of this machine."""
 
 import os
 import signal
@@ -15,19 +15,19 @@ from ..errors import GlossaError
 
 
 def cores() -> int:
-    """The cores that this process may use."""
-    # Not every system can bind a process to cores.
+    """The number of CPU cores available to this process."""
+    # Not every system supports CPU affinity.
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def environment_threads() -> int | None:
-    """The threads that `OMP_NUM_THREADS` asks for; None if it is not set, or not valid, which its library reports."""
-    first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()  # the others are for nested threads
+    """The number of threads in `OMP_NUM_THREADS`; None if it is unset or invalid (OpenMP reports an invalid value)."""
+    first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()  # further values are for nested parallelism
     return int(first) if first.isdecimal() and int(first) else None
 
 
 def in_this_process(load: Callable[[], Callable[[Any], Any]], items: Sequence[Any]) -> Iterator[Any]:
-    """The results of the function that `load` makes, in order."""
+    """Apply the function that `load` returns to each item; yields the results in order."""
     yield from map(load(), items)
 
 
@@ -37,12 +37,12 @@ def in_processes(
     processes: int,
     modules: Sequence[str] = ("glossa",),
 ) -> Iterator[Any]:
-    """The results of the function that `load` makes once in each process, in the order in which they come.
+    """Apply a function, which `load` returns once per process, to each item; yields the results as they complete.
 
-    Every process has one thread, and ends with its parent. `modules` are imported before it starts (see
-    [`process_context`]). Raises `GlossaError` if a process is killed, and what the function raises.
+    Every process has one thread and exits with its parent. `modules` are imported before it starts (see
+    [`process_context`]). Raises `GlossaError` if a process is killed, and the exceptions of the function.
     """
-    os.environ["OMP_NUM_THREADS"] = "1"  # for the processes; other numbers of threads may round differently
+    os.environ["OMP_NUM_THREADS"] = "1"  # for the processes; rounding may depend on the number of threads
     workers = max(min(processes, len(items)), 1)
     with ProcessPoolExecutor(workers, process_context(*modules), _start, (load,)) as pool:
         try:
@@ -50,8 +50,8 @@ def in_processes(
                 yield job.result()
         except BrokenProcessPool as error:
             raise GlossaError(
-                "A process was killed, perhaps for lack of memory. What is finished stays, and the same command "
-                "continues; give fewer processes if memory was short."
+                "A process was killed, possibly because it ran out of memory. Finished work is kept. Run the same "
+                "command to continue, with fewer processes if memory was short."
             ) from error
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
@@ -59,11 +59,11 @@ def in_processes(
 
 
 def process_context(*modules: str) -> BaseContext:
-    """The `multiprocessing` context that starts processes soonest.
+    """The `multiprocessing` context that starts processes fastest.
 
-    On Linux they are forked from a server process, which has imported `modules` once: importing takes each of them
-    seconds of CPU time. Other systems cannot fork safely once libraries have been loaded, so their processes import it
-    themselves. The server has the environment variables of the time when the first process was started.
+    On Linux, processes are forked from a server process that has imported `modules` once, which takes seconds of CPU
+    time. Other systems cannot fork safely after libraries are loaded, so each process imports the modules itself. The
+    server keeps the environment variables from the time when the first process was started.
     """
     if sys.platform != "linux":
         return get_context("spawn")
@@ -72,29 +72,29 @@ def process_context(*modules: str) -> BaseContext:
     return context
 
 
-_function: Callable[[Any], Any] | None = None  # of this process
+_function: Callable[[Any], Any] | None = None  # loaded in this process
 
 
 def _start(load: Callable[[], Callable[[Any], Any]]) -> None:
-    """Prepare a process of the pool: it ends with its parent and with Ctrl-C, and has one thread."""
+    """Initialize a process of the pool: it exits with its parent and on Ctrl-C, and has one thread."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     end_with_parent()
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)
-    os.environ["RAYON_NUM_THREADS"] = "1"  # of tokenizers, which reads it when it first encodes a batch
+    os.environ["RAYON_NUM_THREADS"] = "1"  # tokenizers reads it when it first encodes a batch
     global _function
     _function = load()
 
 
 def end_with_parent() -> None:
-    """Have this process end with the one that asked for it, which need not be the one that it was forked from."""
+    """Exit when the process that requested this one exits, which need not be the process it was forked from."""
     threading.Thread(target=_wait_for_parent, daemon=True).start()
 
 
 def _wait_for_parent() -> None:
     parent: Any = parent_process()
     parent.join()
-    os._exit(1)  # an ordinary exit would wait for output that nobody reads any more
+    os._exit(1)  # a normal exit would block on output that is no longer read
 
 
 def _call(item: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file of text: until it is on the disk, `path` stays as it was."""
+    """Write a text file atomically: `path` is replaced only once the text is on disk."""
     new = path.with_name(f"{path.name}.new")
     with open(new, "w", encoding="utf-8") as file:
         file.write(text)

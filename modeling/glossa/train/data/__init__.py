@@ -1,4 +1,4 @@
-"""Rows to batches: pairs that can be trusted, split without leaks, vocabularies, token ids.
+"""Data of a run: cleaning of pairs, splitting without leaks, vocabularies and tokenization.
 
-In: `DataArguments`. Out: a `DatasetDict` of pairs with a report, and then of token ids.
+From `DataArguments` to a `DatasetDict` of pairs with a report, and then of token ids.
 """

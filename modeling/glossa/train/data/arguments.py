@@ -1,21 +1,21 @@
-"""The data and tokenizer settings of a recipe. This module imports no library, so their checks are quick."""
+"""The data and tokenizer settings of a recipe. Imports no library, so that they are checked quickly."""
 
 import difflib
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from ...base.errors import GlossaError
-from ...base.languages import settled_code
+from ...base.languages import normalized_code
 from ...base.values import interval_problem, setting
-from .augmentation.shares import PLACEHOLDERS, check_sum, settled_shares
-from .filters import gathered, settled
-from .mixture import check_sources, unmixed
+from .augmentation.shares import PLACEHOLDERS, check_sum, resolve_shares
+from .filters import enabled_filters, nest_filters
+from .mixture import check_sources, without_mixing
 from .prepared import prepared_settings
 
 NORMALIZATION_STEPS = ("nfkc", "lowercase", "hyphens_to_spaces", "strip_punctuation")
 
 
-# What `trust_data` names: checks of the data, and that the languages of `init_from` match the data.
+# Values of `trust_data`: checks of the data, and of the languages of `init_from`.
 CHECKS = ["malformed", "equal", "length", "language", "start"]
 
 
@@ -31,10 +31,10 @@ class DataArguments:
     dataset: str = setting(
         "embedded",
         "Source of the pairs: 'embedded' (the small corpus in the package), 'anki' "
-        "(manythings.org/anki), 'files' (give data_path), 'sources' (give sources), a Hub data set such as "
+        "(manythings.org/anki), 'files' (give data_path), 'sources' (give sources), a Hub dataset such as "
         "'wmt/wmt14', or a folder that load_dataset reads.",
     )
-    dataset_config: str | None = setting(None, "The configuration of a Hub data set, such as 'de-en'.")
+    dataset_config: str | None = setting(None, "The configuration of a Hub dataset, such as 'de-en'.")
     data_path: list[str] = setting(
         [],
         "Local pairs instead of a download: any number of tables (.tsv .txt .csv .jsonl, .tmx .xlsx and "
@@ -75,7 +75,7 @@ class DataArguments:
     streaming: bool = setting(
         False,
         "Read training rows from Parquet files, local or on the Hub, while training, and copy nothing. "
-        "With max_train_samples, copy the first rows of a Hub data set; the rest is not downloaded.",
+        "With max_train_samples, copy the first rows of a Hub dataset; the rest is not downloaded.",
     )
     max_train_samples: int | None = setting(
         None, "Read only the first N training rows, before cleaning and splitting. Default: all.", interval="[1, inf)"
@@ -145,14 +145,14 @@ class DataArguments:
 
     def __post_init__(self):
         for name in ("data_path", "validation_path", "test_path", "watch"):
-            # In YAML, a single path is often written without list brackets.
+            # In YAML, a single path is often written without brackets.
             if isinstance(getattr(self, name), str):
                 self._read(name, [getattr(self, name)])
         self._read("trust_data", trusted_checks(self.trust_data))
-        self._read("augmentation", settled_shares(self.augmentation))
-        self._read("filters", settled(self.filters))
+        self._read("augmentation", resolve_shares(self.augmentation))
+        self._read("filters", enabled_filters(self.filters))
         for name in ("source_column", "target_column"):
-            # In YAML, a column's number is not text.
+            # In YAML, the number of a column is not text.
             if type(getattr(self, name)) is int:
                 self._read(name, str(getattr(self, name)))
         check_ranges(self)
@@ -166,7 +166,7 @@ class DataArguments:
         for name in ("source_language", "target_language"):
             if not isinstance(getattr(self, name), str):
                 raise GlossaError(f"{name} is {getattr(self, name)!r}; give a code in quotes: YAML reads no as false.")
-            self._read(name, settled_code(getattr(self, name)))
+            self._read(name, normalized_code(getattr(self, name)))
         if self.source_language == self.target_language:
             raise GlossaError(
                 f"source_language and target_language are both {self.source_language!r}; they must differ."
@@ -185,16 +185,16 @@ class DataArguments:
             )
 
     def _read(self, name: str, value: Any) -> None:
-        """Put a value in place of the form in which it was given, while the settings are made."""
+        """Replace a value by its normalized form, while the frozen settings are initialized."""
         object.__setattr__(self, name, value)
 
     @classmethod
     def of_run(cls, recipe: dict) -> "DataArguments":
-        """The data settings of a finished run, to read its pairs again without the weights and tags of its sources."""
+        """The data settings of a finished run, without weights and tags, to read its pairs again."""
         names = {one.name for one in fields(cls)}
-        chosen = {name: value for name, value in gathered(recipe).items() if name in names}
-        # The run has read them before.
-        return cls(**unmixed(chosen) | {"trust_data": CHECKS})
+        chosen = {name: value for name, value in nest_filters(recipe).items() if name in names}
+        # The run has already checked the data.
+        return cls(**without_mixing(chosen) | {"trust_data": CHECKS})
 
     @property
     def languages(self) -> tuple[str, str]:
@@ -203,18 +203,18 @@ class DataArguments:
 
     @property
     def text_column(self) -> str | None:
-        """The column of the texts for pretraining: one that is both source and target."""
+        """The column of texts for pretraining, which is both source and target; None for pairs."""
         return self.source_column if self.source_column == self.target_column else None
 
     @property
     def shares(self) -> dict[str, float]:
-        """Which share of the training pairs is changed in each way in an epoch."""
+        """The share of training pairs changed in an epoch, by kind of augmentation."""
         given: Any = self.augmentation or {}
         return given | ({PLACEHOLDERS: self.placeholder_augmentation} if self.placeholder_augmentation else {})
 
     def _check_sources(self) -> None:
         if self.sources:
-            # A recipe writes them as mappings, the command line as JSON.
+            # Sources are mappings in a recipe, and JSON on the command line.
             self._read("sources", check_sources(self))
             self._read("dataset", "sources")
         elif self.dataset == "sources":
@@ -226,7 +226,7 @@ class DataArguments:
 
 
 def trusted_checks(given: bool | str | list[str]) -> list[str]:
-    """The names in a value of `trust_data`, in the order of `CHECKS`. Raises `GlossaError` if one is not known."""
+    """The names in a value of `trust_data`, in the order of `CHECKS`. Raises `GlossaError` for an unknown name."""
     words = [str(word).lower() for word in (given if isinstance(given, list | tuple) else [given])]
     if words in (["false"], ["no"], ["0"], ["none"]):
         return []
@@ -284,7 +284,7 @@ class TokenizerArguments:
         check_ranges(self)
 
     def _refuse_ignored(self) -> None:
-        """Raise `GlossaError` for settings of a new tokenizer next to a saved one, which would be ignored."""
+        """Raise `GlossaError` for settings of a new tokenizer, which are ignored with a saved one."""
         new = TokenizerArguments()
         for one in fields(self):
             value = getattr(self, one.name)
@@ -305,13 +305,13 @@ _INHERITED = {
     "(0, inf)": "eval_steps save_steps",
     "[0, 1)": "adam_beta1",
     "[-1, inf)": "max_steps local_rank",
-    "[0, 4294967295]": "data_seed",  # what NumPy takes
+    "[0, 4294967295]": "data_seed",  # the range of NumPy
 }
 RANGES = {name: interval for interval, names in _INHERITED.items() for name in names.split()}
 
 
 def check_ranges(settings: Any) -> None:
-    """Raise `GlossaError` if a field of `settings` is a number beyond its range, or should be a number."""
+    """Raise `GlossaError` if a number in `settings` is out of range, or a value is not a number but should be."""
     for one in fields(settings):
         value, interval = getattr(settings, one.name), one.metadata.get("interval") or RANGES.get(one.name)
         if not interval or value is None:

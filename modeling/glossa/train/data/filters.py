@@ -1,7 +1,7 @@
-"""The filters of training pairs, declared once. This module imports no library.
+"""Declarations of the filters for training pairs. Imports no library.
 
 A recipe, an entry of its `sources`, the command line and Python set them by name: `filters: {digits: true}`,
-`--filters.digits true`, `DataArguments(filters={"digits": True})`. A pair that a filter drops counts under its name.
+`--filters.digits true`, `DataArguments(filters={"digits": True})`. Dropped pairs are counted by the filter's name.
 """
 
 from collections.abc import Mapping
@@ -17,15 +17,15 @@ class Filter:
     """A filter of training pairs.
 
     Attributes:
-        name: Its name, and the reason under which it counts.
-        kind: The type of its value; with `bool`, it is on or off.
-        step: What it needs: the "texts" of a pair; all "pairs", so that a stream cannot have it; or the "tokens" of a
-            pair, so that it is not applied by `glossa prepare` but in training.
-        former_name: The setting that it was in earlier versions.
-        meaning: What it drops.
-        default: Its value if none is given; None: it is off.
-        interval: Its range, see [`glossa.base.values.interval_problem`].
-        two: Whether it needs two languages, and cannot judge texts in one.
+        name: The name of the filter, also in counts.
+        kind: The type of its value; a `bool` turns it on or off.
+        step: Its input: the "texts" of a pair; all "pairs", which a stream does not support; or the "tokens" of a
+            pair, so that it is applied in training rather than by `glossa prepare`.
+        former_name: The name of the setting in earlier versions.
+        meaning: The pairs that it drops.
+        default: The default value; None turns the filter off.
+        interval: The range of the value, see [`glossa.base.values.interval_problem`].
+        two: Whether it needs two languages, and does not apply to texts.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Filter:
     two: bool = False
 
 
-_DECLARED = (  # in the order in which they run, fast ones first; a pair counts for the first that drops it
+_DECLARED = (  # in the order of application, fast filters first; a pair is counted by the first filter that drops it
     Filter("identical", bool, "texts", "drop_identical", "Pairs whose two sides are equal."),
     Filter(
         "exclude", list, "texts", "exclude",
@@ -93,20 +93,23 @@ FILTERS = {one.name: one for one in _DECLARED}
 # Settings of earlier versions, and the filters that they are now.
 FORMER_NAMES = {one.former_name: one.name for one in FILTERS.values() if one.former_name}
 PREFIX = "filters."
-NOTHING = (None, "", "null", "~")  # how YAML and the command line write a value that is not given
+NOTHING = (None, "", "null", "~")  # forms of an empty value in YAML and on the command line
 
 
-def settled(given: Any) -> dict[str, Any]:
-    """The filters that are on, with their values, for a value of `filters`, which may be JSON.
+def enabled_filters(given: Any) -> dict[str, Any]:
+    """The active filters and their values for a value of the setting `filters`, which may be JSON.
 
-    Raises `GlossaError` for an unknown filter or a value that is not allowed.
+    Raises `GlossaError` for an unknown filter or an invalid value.
     """
-    values = {name: one.default for name, one in FILTERS.items()} | checked(given)
+    values = {name: one.default for name, one in FILTERS.items()} | check_filters(given)
     return {name: value for name, value in values.items() if value not in (None, False, [])}
 
 
-def checked(given: Any, where: str = "") -> dict[str, Any]:
-    """Check named filters; returns them in the order of `FILTERS`, empty ones with defaults. `where` begins errors."""
+def check_filters(given: Any, where: str = "") -> dict[str, Any]:
+    """Check filters by name; returns them in the order of `FILTERS`, with defaults for empty values.
+
+    `where` is a prefix of error messages. Raises `GlossaError` for an unknown filter or an invalid value.
+    """
     given = from_json(given)
     if given in NOTHING:
         return {}
@@ -130,7 +133,7 @@ def _value(one: Filter, given: Any, where: str) -> Any:
     return value
 
 
-def gathered(settings: Mapping[str, Any]) -> dict[str, Any]:
+def nest_filters(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Move `filters.NAME` and the filter settings of earlier versions into the setting `filters`."""
     others: dict[str, Any] = {}
     found: dict[str, Any] = {}
@@ -147,6 +150,6 @@ def gathered(settings: Mapping[str, Any]) -> dict[str, Any]:
     return others
 
 
-def flattened(filters: Mapping[str, Any]) -> dict[str, Any]:
-    """The filters as settings, each by its name on the command line."""
+def flatten_filters(filters: Mapping[str, Any]) -> dict[str, Any]:
+    """The filters as settings, by their names on the command line."""
     return {f"{PREFIX}{name}": filters.get(name, False if one.kind is bool else None) for name, one in FILTERS.items()}

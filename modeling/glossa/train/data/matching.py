@@ -1,4 +1,4 @@
-"""The best match of each pair of a run among its training pairs."""
+"""Translation memory matches of a run's pairs among its training pairs."""
 
 from collections.abc import Callable
 
@@ -12,10 +12,10 @@ from .pairs import by_language
 
 
 def with_matches(pairs: DatasetDict) -> DatasetDict:
-    """All splits with the best match of each pair: `MATCH` and its score, or blanks and 0.
+    """Add the best match of each pair to all splits: the columns `MATCH` and its score, or blanks and 0.
 
-    Matches are training pairs of the same target language, and never have the same source. Raises `GlossaError` if
-    the package rapidfuzz is missing.
+    Matches are training pairs of the same target language with a different source. Raises `GlossaError` if the package
+    rapidfuzz is missing.
     """
     known = pairs["train"]
     features = Features({name: Value("string") for name in MATCH} | {MATCH_SCORE: Value("int32")})
@@ -35,7 +35,7 @@ def with_matches(pairs: DatasetDict) -> DatasetDict:
 
 
 def _finder(known: Dataset) -> Callable[[dict], dict]:
-    """A function that finds the matches of a batch of rows; it makes the memories when it is called first."""
+    """A function that finds the matches of a batch of rows. It builds the memories on the first call."""
     memories: dict[str, Memory] = {}
 
     def find(batch: dict) -> dict:

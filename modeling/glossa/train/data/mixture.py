@@ -1,4 +1,4 @@
-"""The sources of a recipe and their weights. This module imports no library."""
+"""The sources of a recipe and their weights. Imports no library."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -10,9 +10,9 @@ from ...base.errors import GlossaError
 from ...base.languages import same_language
 from ...base.paths import OPUS, PACKED
 from ...base.values import MEANINGS, nearest, typed
-from .filters import checked, gathered
+from .filters import check_filters, nest_filters
 
-# Settings of the recipe that a source may override, in addition to its name, weight, tag and filters, by their kind.
+# Settings of the recipe that a source may override, by type, in addition to its name, weight, tag and filters.
 SETTINGS = {
     "dataset": str, "dataset_config": str, "data_path": list, "source_column": str, "target_column": str,
     "validation_path": list, "test_path": list, "max_train_samples": int, "source_language": str,
@@ -23,14 +23,14 @@ KINDS: dict[str, type] = {"name": str, "weight": float, "tag": str, "filters": d
 
 @dataclass(frozen=True)
 class Source:
-    """One corpus of a recipe.
+    """A corpus of a recipe.
 
     Attributes:
         name: Its name in the report.
-        settings: The `DataArguments` of this corpus alone: the recipe's settings, overridden by its own.
+        settings: The `DataArguments` of this corpus: the recipe's settings, overridden by those of the corpus.
         weight: How often each training row is seen in an epoch, on average.
         tag: Text before each source sentence in training.
-        language: The target language of its rows if the recipe has several, else "".
+        language: The target language of its rows if the recipe has several, otherwise "".
     """
 
     name: str
@@ -96,7 +96,7 @@ def check_sources(arguments: Any) -> list[dict]:
 
 
 def _check_target(arguments: Any, languages: list[str]) -> None:
-    """Raise `GlossaError` if the recipe's target language is not among its sources', where that matters."""
+    """Raise `GlossaError` if no source has the recipe's target language, where this matters."""
     wanted = arguments.target_language
     if _variant(wanted, languages):
         return
@@ -113,8 +113,8 @@ def _check_target(arguments: Any, languages: list[str]) -> None:
             )
 
 
-def unmixed(settings: dict) -> dict:
-    """Data settings by name, as in a recipe, without weights and tags: every row is seen once, unchanged."""
+def without_mixing(settings: dict) -> dict:
+    """Remove weights and tags from data settings, so that every row is seen once and unchanged."""
     plain = {name: value for name, value in settings.items() if name != "sampling_temperature"}
     if sources := plain.get("sources"):
         mixing = ("weight", "tag")
@@ -135,7 +135,7 @@ def weights(counts: Sequence[int], sources: Sequence[Source], temperature: float
 
 
 def _entries(given: Any) -> list[dict]:
-    """The entries of a recipe, or of the command line, whose words are each the JSON of an entry or of a list."""
+    """The entries of a recipe or a command line, where each word is the JSON of an entry or of a list of entries."""
     entries: list = []
     for word in given if isinstance(given, list) else [given]:
         try:
@@ -162,7 +162,7 @@ def _distinct(languages: Iterable[str]) -> list[str]:
 
 
 def _variant(language: str, languages: Sequence[str]) -> str:
-    """Which of `languages` is `language` or a variant of it in the same script; "" if none is."""
+    """The first of `languages` that is `language` or a variant in the same script; "" if there is none."""
     return next((other for other in languages if same_language(language, other)), "")
 
 
@@ -184,7 +184,7 @@ def _source(arguments: Any, number: int, entry: dict) -> Source:
 
 
 def _derived_name(dataset: str, data_path: Sequence[str]) -> str:
-    """The name of the first file without its endings, of the corpus of OPUS, or of the dataset."""
+    """The name of the first file without extensions, of the OPUS corpus, or of the dataset."""
     if not data_path:
         return dataset
     first = data_path[0].partition("?")[0].rstrip("/")
@@ -196,7 +196,7 @@ def _derived_name(dataset: str, data_path: Sequence[str]) -> str:
 
 def _typed_entry(number: int, entry: dict) -> dict:
     found: dict[str, Any] = {}
-    for name, value in gathered(entry).items():
+    for name, value in nest_filters(entry).items():
         if name not in KINDS:
             hint = nearest(str(name), KINDS)
             raise GlossaError(
@@ -205,7 +205,7 @@ def _typed_entry(number: int, entry: dict) -> dict:
         if value is None or value in ("null", "~"):
             continue
         if name == "filters":
-            found[name] = checked(value, f"sources, entry {number}: ")
+            found[name] = check_filters(value, f"sources, entry {number}: ")
             continue
         found[name] = typed(KINDS[name], value)
         if found[name] is None:

@@ -1,4 +1,4 @@
-"""From data settings to clean and split sentence pairs."""
+"""Preparation of clean and split sentence pairs from data settings."""
 
 import logging
 import re
@@ -16,7 +16,7 @@ from ...base.paths import distinct_names
 from ...readers.hub import SPLITS
 from .arguments import CHECKS, DataArguments
 from .cleaning import filters
-from .cleaning.cleaning import Loaded, clean, clean_sources
+from .cleaning.cleaning import LoadedSource, clean, clean_sources
 from .cleaning.drawing import Sentences
 from .cleaning.report import DataReport
 from .cleaning.splitting import check_overlap, held_out_sides, hold_out, repeated, sample_rows, side_keys
@@ -31,16 +31,16 @@ logger = logging.getLogger(__name__)
 
 
 def prepare_pairs(arguments: DataArguments, stream: Stream | None = None) -> tuple[DatasetDict, DataReport]:
-    """Pairs (columns `source`, `target`) in "train", "validation" and "test", and a report of the preparation.
+    """Prepare pairs (columns `source`, `target`) in "train", "validation" and "test", with a report.
 
-    With several target languages, the column `language` has the code of each pair's language; with predefined held-out
+    With several target languages, the column `language` has the code of each pair's language. With predefined held-out
     pairs from several files, the column `file` has the name of their file.
 
     Predefined splits are kept, and training pairs that share a side with them are dropped. Missing splits are held out
     of the training pairs of all sources by connected components, unless their size is 0. `max_validation_samples` and
     `max_test_samples` draw pairs with `split_seed`. The training rows of a source are repeated or drawn by its weight,
-    and begin with its tag. Prepared pairs also have their token ids and lengths. With `streaming`, "train" is a sample
-    of the `stream`. Raises `GlossaError` if the settings or the data are invalid.
+    and begin with its tag. Prepared pairs also have token ids and lengths. With `streaming`, "train" is a sample of
+    the `stream`. Raises `GlossaError` if the settings or the data are invalid.
     """
     sources = sources_of(arguments)
     for source in sources:
@@ -65,7 +65,7 @@ def prepare_pairs(arguments: DataArguments, stream: Stream | None = None) -> tup
             limit = getattr(arguments, f"max_{name}_samples")
             dataset[name] = with_file_names(sample_rows(dataset[name], limit, arguments.split_seed))
     keys = side_keys(dataset["train"])  # before tags are added
-    dataset["train"] = _mixed(dataset["train"], chosen, sources, arguments, report)
+    dataset["train"] = _apply_weights(dataset["train"], chosen, sources, arguments, report)
     dataset = DatasetDict({name: dataset[name] for name in SPLITS if name in dataset})
     report.sizes = {name: len(part) for name, part in dataset.items()}
     report.overlap = check_overlap(dataset, (keys[0][chosen["train"]], keys[1][chosen["train"]]))
@@ -74,13 +74,13 @@ def prepare_pairs(arguments: DataArguments, stream: Stream | None = None) -> tup
 
 def load_sources(
     sources: Sequence[Source], arguments: DataArguments, stream: Stream | None = None, encoded: bool = False
-) -> list[Loaded]:
-    """The raw rows of every source; held-out files of the settings replace the predefined splits of the sources.
+) -> list[LoadedSource]:
+    """Load the raw rows of every source. Held-out files of the settings replace predefined splits of the sources.
 
-    Training rows that are `encoded`, in a prepared folder, are read with their token ids.
+    With `encoded`, the training rows of a prepared folder are read with token ids.
     """
     if not arguments.sources and stream is None:
-        return [Loaded(sources[0].name, load_source(arguments), arguments)]
+        return [LoadedSource(sources[0].name, load_source(arguments), arguments)]
     given, loaded = load_held_out(arguments), []
     for number, source in enumerate(sources):
         if stream:
@@ -90,13 +90,13 @@ def load_sources(
         else:
             own = load_source(source.settings)
         own = DatasetDict({name: rows for name, rows in own.items() if name not in given})
-        loaded.append(Loaded(source.name, own, source.settings, source.language))
-    held_out = Loaded("held-out files", given, arguments, language_of_held_out(arguments))
+        loaded.append(LoadedSource(source.name, own, source.settings, source.language))
+    held_out = LoadedSource("held-out files", given, arguments, language_of_held_out(arguments))
     return [*loaded, *([held_out] if given else [])]
 
 
 def with_file_names(pairs: Dataset) -> Dataset:
-    """Held-out pairs with a short name of their file in the column `file` if they are of several; else without it."""
+    """Shorten the file names in the column `file` of held-out pairs; remove the column unless there are several."""
     if "file" not in pairs.column_names:
         return pairs
     places = pairs["file"][:]
@@ -104,13 +104,13 @@ def with_file_names(pairs: Dataset) -> Dataset:
     pairs = pairs.remove_columns("file")
     if len(files) < 2:
         return pairs
-    # The two files of a group stand as "/a/one.de and /a/one.en".
+    # The two files of a group are joined as "/a/one.de and /a/one.en".
     names = dict(zip(files, distinct_names([re.split(r" and (?=/)", file) for file in files]), strict=True))
     return pairs.add_column("file", [names[file] for file in places])
 
 
 def _refuse_missing(missing: dict[str, float | None]) -> None:
-    """Raise `GlossaError` if a stream has to hold out pairs."""
+    """Raise `GlossaError` if pairs would have to be held out from a stream."""
     for name, size in missing.items():
         if size != 0:
             split = name.removesuffix("_size")
@@ -119,14 +119,14 @@ def _refuse_missing(missing: dict[str, float | None]) -> None:
             )
 
 
-def _mixed(
+def _apply_weights(
     pairs: Dataset,
     chosen: dict[str, numpy.ndarray],
     sources: Sequence[Source],
     arguments: DataArguments,
     report: DataReport,
 ) -> Dataset:
-    """The training rows of an epoch: of each source in turn as often as its weight says, with its tag."""
+    """The training rows of an epoch: each source in turn, repeated or drawn by its weight, with its tag."""
     bounds = numpy.cumsum([0, *(report.sources[source.name]["kept"] for source in sources)])
     blocks = []
     for source, (start, end) in zip(sources, pairwise(bounds), strict=True):
@@ -159,7 +159,7 @@ def _add_tag(sources: list[str], tag: str) -> dict:
 
 
 def by_language(pairs: Dataset) -> list[tuple[str, Dataset]]:
-    """The rows of each target language with its code, or all rows with "" if they have no column `language`."""
+    """The rows of each target language with its code, or all rows with "" if there is no column `language`."""
     if "language" not in pairs.column_names:
         return [("", pairs)]
     languages = numpy.asarray(pairs["language"][:])
@@ -167,7 +167,7 @@ def by_language(pairs: Dataset) -> list[tuple[str, Dataset]]:
 
 
 def group_references(dataset: Dataset) -> list[tuple[str, list[str]]]:
-    """Each source once, in order of first appearance, with all its targets in order."""
+    """Each distinct source, in order of first appearance, with all its targets in order."""
     references: dict[str, list[str]] = {}
     for source, target in zip(dataset["source"][:], dataset["target"][:], strict=True):
         references.setdefault(source, []).append(target)
@@ -175,23 +175,23 @@ def group_references(dataset: Dataset) -> list[tuple[str, list[str]]]:
 
 
 def each_line(dataset: Dataset) -> list[tuple[str, list[str]]]:
-    """The source of every row with its target, then the other targets of that source."""
+    """The source of every row with its target, followed by the other targets of this source."""
     targets = {source: dict.fromkeys(found) for source, found in group_references(dataset)}
     rows = zip(dataset["source"][:], dataset["target"][:], strict=True)
     return [(source, [own, *(other for other in targets[source] if other != own)]) for source, own in rows]
 
 
 def load_pairs(arguments: DataArguments, repeated: bool = False) -> Dataset:
-    """The clean pairs that `arguments` describe, without held-out splits; implausible data give a warning only.
+    """Load the clean pairs of `arguments`, without held-out splits. Implausible data only cause a warning.
 
-    With `repeated`, equal pairs count as often as they occur.
+    With `repeated`, duplicates are kept.
     """
     dataset, _ = clean(load_source(arguments), replace(arguments, trust_data=CHECKS), repeated=repeated)
     return dataset["train"]
 
 
 def fingerprints(data: DatasetDict) -> dict[str, str]:
-    """A hash of the texts of each split, in their order, whatever their files are called."""
+    """A hash of the texts of each split in order, independent of file names."""
     found = {}
     for split, rows in data.items():
         digest = xxhash.xxh3_128()

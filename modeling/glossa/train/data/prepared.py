@@ -1,4 +1,4 @@
-"""Folders of prepared pairs as sources of a run. This module imports no library."""
+"""Folders of prepared pairs as sources of a run. Imports no library."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -9,15 +9,15 @@ from typing import Any
 from ...base.errors import GlossaError
 from ...base.jobs.whole_files import write_whole
 from ...readers.manifest import MANIFEST, Entry, read_manifest
-from .filters import FILTERS, PREFIX, gathered, settled
+from .filters import FILTERS, PREFIX, enabled_filters, nest_filters
 
 TOKENIZER = "tokenizer"  # the folder of the tokenizer in a prepared folder
-# Settings that decide which pairs are kept. They are applied once, by `glossa prepare`.
+# Settings that determine which pairs are kept. `glossa prepare` applies them once.
 APPLIED = ("repair_text", "keep_out", "split_sentences", "max_train_samples")
 
 
 def applied_filters(filters: Mapping[str, Any]) -> dict[str, Any]:
-    """Select the filters that `glossa prepare` applies."""
+    """The filters that `glossa prepare` applies."""
     return {name: value for name, value in filters.items() if FILTERS[name].step != "tokens"}
 
 
@@ -26,8 +26,8 @@ class Tokens:
     """The token ids in the files of a prepared folder.
 
     Attributes:
-        stamp: Of the tokenizer, see [`glossa.train.data.encoding.encoding.stamp_of`].
-        vocabulary: The settings that its vocabulary was learned with, by name; "augmentation" has the shares.
+        stamp: The hash of the tokenizer, see [`glossa.train.data.encoding.encoding.stamp_of`].
+        vocabulary: The settings with which its vocabulary was learned, by name; "augmentation" has the shares.
         folder: The prepared folder.
     """
 
@@ -54,7 +54,7 @@ def write_manifest(folder: Path, arguments: Any, entries: Sequence[Entry], held_
 
 
 def add_tokens(folder: Path, before: Path, stamp: str, vocabulary: dict[str, Any]) -> None:
-    """Write the manifest of `folder`, which has the files of the folder `before` and their token ids."""
+    """Write the manifest of `folder`, which has the files of the folder `before` with token ids."""
     content = json.loads((before / MANIFEST).read_text(encoding="utf-8"))
     for entry in content["sources"]:
         entry["files"] = {name: (folder / name).stat().st_size for name in entry["files"]}
@@ -77,7 +77,7 @@ def tokens_of(sources: Sequence[Any]) -> Tokens | None:
 
 
 def _is_whole(entry: Entry, source: Any) -> bool:
-    """Whether a source of a run is all of a prepared one, unchanged."""
+    """Whether a source of a run is a complete, unchanged source of a prepared folder."""
     given = source.settings
     paths = [Path(path).name for path in given.data_path]
     same = (given.source_language, given.target_language, source.tag, paths)
@@ -87,32 +87,32 @@ def _is_whole(entry: Entry, source: Any) -> bool:
 
 
 def prepared_folder(paths: Sequence[str]) -> Path | None:
-    """The prepared folder that `paths` are: itself, or some of its files; None for other data."""
+    """The prepared folder given by `paths`, which are the folder or some of its files; None for other data."""
     folders = {Path(path) if Path(path).is_dir() else Path(path).parent for path in paths}
     return folders.pop() if len(folders) == 1 and (next(iter(folders)) / MANIFEST).is_file() else None
 
 
 def prepared_settings(arguments: Any) -> dict[str, Any]:
-    """The settings that a prepared folder as `data_path` of `DataArguments` stands for; none for other data.
+    """The settings for a prepared folder given as `data_path` of `DataArguments`; empty for other data.
 
-    Raises `GlossaError` if the folder is not whole, or was prepared with other languages or settings.
+    Raises `GlossaError` if the folder is incomplete, or was prepared with other languages or settings.
     """
     paths = arguments.data_path
     if len(paths) != 1 or not Path(paths[0]).is_dir() or not (folder := prepared_folder(paths)):
         return {}
     manifest = read_manifest(folder)
-    settings, entries, held_out = gathered(manifest["settings"]), manifest["sources"], manifest["held_out"]
+    settings, entries, held_out = nest_filters(manifest["settings"]), manifest["sources"], manifest["held_out"]
     evaluation = [files for by_language in held_out.values() for files in by_language.values()]
     for files in [*(entry.files for entry in entries), *evaluation]:
         for name, size in files.items():
             if not (folder / name).is_file() or (folder / name).stat().st_size != size:
                 raise GlossaError(f"{folder / name} is missing or has changed. Run glossa prepare again.")
     found = _without_applied(arguments, settings, folder)
-    entries = [entry for entry in entries if entry.pairs]  # all pairs of a source may repeat those of others
+    entries = [entry for entry in entries if entry.pairs]  # all pairs of a source may be duplicates
     temperature = settings["sampling_temperature"]
     found |= {"data_path": [], "dataset": "embedded", "sampling_temperature": temperature}
     found["sources"] = [_source(folder, entry, temperature) for entry in entries]
-    # Training pairs share no side with these; with others they have to be compared.
+    # Training pairs share no side with the prepared evaluation pairs, but must be compared with others.
     given = arguments.validation_path or arguments.test_path
     found["keep_overlap"] = arguments.keep_overlap or not given
     for split in ("validation", "test"):
@@ -126,7 +126,7 @@ def prepared_settings(arguments: Any) -> dict[str, Any]:
 def _held_out(
     split: str, sources: list[dict], entries: list[Entry], folder: Path, files: dict[str, dict]
 ) -> dict[str, Any]:
-    """The setting with the evaluation pairs; with several languages, each source gets those of its language."""
+    """The setting with the evaluation pairs; with several languages, it is set in a source of each language."""
     found = {}
     for language, names in files.items():
         paths = [str(folder / name) for name in names]
@@ -144,14 +144,14 @@ def _held_out(
 
 
 def _without_applied(arguments: Any, settings: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """The settings without those that `glossa prepare` has applied. Raises `GlossaError` if one differs."""
+    """Values that turn off the settings `glossa prepare` has applied. Raises `GlossaError` if one differs."""
     for name in ("source_language", "target_language"):
         if getattr(arguments, name) != settings[name]:
             raise GlossaError(
                 f"{name} is {getattr(arguments, name)!r}, but {folder} was prepared with {settings[name]!r}. Set "
                 f"{name} to {settings[name]!r}."
             )
-    before, wanted = settled(settings["filters"]), applied_filters(arguments.filters)
+    before, wanted = enabled_filters(settings["filters"]), applied_filters(arguments.filters)
     known = {name: (getattr(arguments, name), settings[name]) for name in APPLIED}
     known |= {f"{PREFIX}{name}": (value, before.get(name, False)) for name, value in wanted.items()}
     for name, (given, prepared) in known.items():

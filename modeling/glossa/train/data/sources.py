@@ -1,4 +1,4 @@
-"""The raw rows of a source of pairs, as its settings describe it: the package, Anki, local files or the Hub."""
+"""Raw rows of a source of pairs: the embedded corpus, Anki, local files or the Hub."""
 
 from datasets import Dataset, DatasetDict
 
@@ -13,11 +13,11 @@ from .arguments import DataArguments
 
 
 def load_source(arguments: DataArguments) -> DatasetDict:
-    """Raw rows of every split: "train", and "validation" and "test" if they are predefined.
+    """Raw rows of every split: "train", and "validation" and "test" if predefined.
 
-    Every line of a file is a row of `FEATURES`: `source` and `target` (unchanged text; `source` is the raw text if
-    there is a problem), `line` (1-based), `problem` and `file`. Rows are cached, so an unchanged file is read once.
-    Raises `GlossaError` if the data is missing, damaged or empty, or lacks a language.
+    Every line of a file is a row of `FEATURES`: `source` and `target` (unchanged text; with a problem, `source` is the
+    raw text), `line` (1-based), `problem` and `file`. Rows are cached, so an unchanged file is read once. Raises
+    `GlossaError` if the data is missing, damaged or empty, or lacks a language.
     """
     columns, limit = columns_of(arguments), arguments.max_train_samples
     if arguments.data_path:
@@ -34,7 +34,7 @@ def load_source(arguments: DataArguments) -> DatasetDict:
 
 
 def load_held_out(arguments: DataArguments) -> DatasetDict:
-    """Raw rows of `validation_path` and `test_path`, as "validation" and "test" if they are given."""
+    """Raw rows of `validation_path` and `test_path`, as "validation" and "test", if set."""
     columns, given = columns_of(arguments), {name: getattr(arguments, f"{name}_path") for name in SPLITS[1:]}
     return DatasetDict({name: _read(path, arguments, columns, None) for name, path in given.items() if path})
 
@@ -55,7 +55,7 @@ def columns_of(arguments: DataArguments) -> Columns:
 
 
 def training_parts(arguments: DataArguments) -> list[tuple[Groups, Columns]]:
-    """List the parts that [`read_part`] can read in parallel, so that [`load_source`] finds them in the cache."""
+    """The parts that [`read_part`] can read in parallel, so that [`load_source`] finds them in the cache."""
     if not arguments.data_path or arguments.max_train_samples is not None:
         return []
     paths = local_paths(arguments.data_path, arguments.languages)

@@ -1,4 +1,4 @@
-"""Texts for pretraining: lines of text files, a column of tables or of a dataset, or both sides of pairs."""
+"""Texts for pretraining: lines of text files, a column of tables or a dataset, or both sides of pairs."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -39,7 +39,7 @@ _TOKENIZED = Features(
 
 
 def prepare_texts(arguments: DataArguments) -> tuple[DatasetDict, DataReport]:
-    """Clean, distinct texts (column `text`) in "train" and "validation", and a report of the preparation.
+    """Prepare clean, distinct texts (column `text`) in "train" and "validation", and a report of the preparation.
 
     - With `source_column` and `target_column` equal: that column of the tables in `data_path`, or of the dataset.
     - If `data_path` names plain text files: their lines.
@@ -71,8 +71,8 @@ def prepare_texts(arguments: DataArguments) -> tuple[DatasetDict, DataReport]:
         for name in arguments.filters:
             if FILTERS[name].two:
                 raise GlossaError(f"{PREFIX}{name} is true, but the data are texts in any language. Leave it out.")
-        # A text becomes a pair with itself, so that the cleaning and splitting of pairs apply.
-        longest = {"characters": MAX_LINE}  # a long text becomes several rows
+        # A text is paired with itself, so that the cleaning and splitting of pairs apply.
+        longest = {"characters": MAX_LINE}  # long texts are later split into several rows
         settings = replace(arguments, filters=longest | arguments.filters | {"identical": False})
         rows, report = clean(load_texts(arguments), settings, sides=False)
         if "validation" not in rows and arguments.validation_size != 0:
@@ -90,7 +90,7 @@ def prepare_texts(arguments: DataArguments) -> tuple[DatasetDict, DataReport]:
 
 
 def load_texts(arguments: DataArguments) -> DatasetDict:
-    """Raw rows as from `load_source`, in "train" and "validation"; each text is both `source` and `target`."""
+    """Raw rows as from [`load_source`], in "train" and "validation"; each text is both `source` and `target`."""
     column = arguments.text_column
     named = Columns(((str(column), str(column)),), required=True)
     loaded = {}
@@ -129,10 +129,10 @@ def _sides(pairs: Dataset) -> Dataset:
 def tokenize_texts(
     texts: DatasetDict, tokenizer: "PreTrainedTokenizerBase", collator: "PretrainingCollator", max_length: int
 ) -> DatasetDict:
-    """`input_ids` of every text, without special tokens, and the lengths it will have after corruption by `collator`.
+    """Tokenize texts to `input_ids` without special tokens, and compute their lengths after corruption by `collator`.
 
-    A text of more than `max_length` tokens (special tokens included) becomes several rows of similar length.
-    Validation texts are corrupted here and get `labels`, so that every evaluation sees the same corruption.
+    A text of more than `max_length` tokens (special tokens included) is split into rows of similar length. Validation
+    texts are corrupted here and get `labels`, so that every evaluation uses the same corruption.
     """
     from .encoding import corruption
 

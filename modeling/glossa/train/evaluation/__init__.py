@@ -1,1 +1,1 @@
-"""Scores of a model on pairs: metrics with intervals, robustness, calibration, samples."""
+"""Evaluation on pairs: metrics with confidence intervals, robustness, calibration and samples."""

@@ -1,4 +1,4 @@
-"""How well a confidence says which translations are right: calibration."""
+"""Calibration: how well confidence predicts which translations are correct."""
 
 import re
 from collections.abc import Sequence
@@ -10,28 +10,28 @@ BINS = 10
 
 
 def sentence_chrf(translations: Sequence[str], references: Sequence[Sequence[str]]) -> list[float]:
-    """The chrF of each translation against the nearest of its references."""
+    """The chrF of each translation against its most similar reference."""
     metric = CHRF()
     pairs = zip(translations, references, strict=True)
     return [metric.sentence_score(translation, list(targets)).score for translation, targets in pairs]
 
 
 def right_words(translation: str, references: Sequence[str]) -> list[bool]:
-    """Whether a reference has each word of a translation, between white space; marks before and after it do not count.
+    """Whether each whitespace-separated word of a translation occurs in a reference.
 
-    Where the word stands, and how often, does not count either.
+    Position, frequency and surrounding punctuation are ignored.
     """
     known = {_bare(word) for reference in references for word in reference.split()}
     return [_bare(word) in known for word in translation.split()]
 
 
 def _bare(word: str) -> str:
-    """`word` without punctuation at its ends, unless it consists of punctuation."""
+    """Strip punctuation from the ends of `word`, unless it is all punctuation."""
     return re.sub(r"^\W+|\W+$", "", word) or word
 
 
 def reliability(confidences: Sequence[float], right: Sequence[bool]) -> list[tuple[float, float, int]]:
-    """Mean confidence, share of right translations and size of ten bins of equal size, by rising confidence."""
+    """Mean confidence, share of correct translations and size of ten equal-sized bins, by increasing confidence."""
     order = numpy.argsort(confidences, kind="stable")
     values, wanted = numpy.asarray(confidences, dtype=float)[order], numpy.asarray(right, dtype=float)[order]
     parts = [part for part in numpy.array_split(numpy.arange(len(order)), BINS) if len(part)]
@@ -39,6 +39,6 @@ def reliability(confidences: Sequence[float], right: Sequence[bool]) -> list[tup
 
 
 def calibration_error(confidences: Sequence[float], right: Sequence[bool]) -> float:
-    """The expected calibration error (Guo et al. 2017, section 2), with ten bins of equal size."""
+    """The expected calibration error (Guo et al. 2017, section 2) with ten equal-sized bins."""
     bins = reliability(confidences, right)
     return sum(abs(mean - share) * size for mean, share, size in bins) / max(len(confidences), 1)

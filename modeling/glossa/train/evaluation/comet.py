@@ -15,8 +15,8 @@ from ...base.errors import GlossaError
 COMMAND = "comet-score"
 MODEL = "Unbabel/wmt22-comet-da"  # the default of COMET 2.2
 HOW_TO_INSTALL = (
-    "Install it in an environment of its own: python -m venv comet; comet/bin/pip install unbabel-comet; and put "
-    "comet/bin at the end of PATH."
+    "Install it in a separate environment: python -m venv comet; comet/bin/pip install unbabel-comet; and add "
+    "comet/bin to the end of PATH."
 )
 
 
@@ -26,13 +26,13 @@ def find_command() -> str | None:
 
 
 def comet_score(command: str, sources: Sequence[str], translations: Sequence[str], references: Sequence[str]) -> float:
-    """The score of the system, about 0 to 1.
+    """The system score, about 0 to 1.
 
     Args:
-        command: From [`find_command`].
-        sources: Texts.
-        translations: One for each.
-        references: One for each.
+        command: The path from [`find_command`].
+        sources: Source texts.
+        translations: One translation per source.
+        references: One reference per source.
 
     Raises:
         GlossaError: if the command fails or prints no score.

@@ -13,8 +13,7 @@ FURTHER = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L", "cer":
 PACKAGES = {"rouge": "rouge_score", "cer": "jiwer", "wer": "jiwer"}
 SEED = 12345  # of the resampling, as in sacreBLEU
 
-# Maps a translation and a reference to a part and a whole; a score is 100 times the sum of the parts divided by the
-# sum of the wholes.
+# Maps a translation and a reference to numerator and denominator. A score is 100 times the ratio of their sums.
 Count = Callable[[str, str], tuple[float, float]]
 
 
@@ -28,17 +27,17 @@ def check_packages(metrics: Sequence[str]) -> None:
 def choose_scores(
     results: dict[str, dict], metrics: Sequence[str], tokenize: str = "13a", n_bootstrap: int = 1000
 ) -> dict[str, dict]:
-    """`results` of [`score_translators`] with the scores of `metrics` only, in their order.
+    """Copy `results` of [`score_translators`] with only the scores of `metrics`, in their order.
 
-    ROUGE (Lin 2004) is the mean F1 over translations of words (`rouge1`), pairs of words (`rouge2`) and the longest
-    common subsequence (`rougeL`), case-insensitive; the best of several references counts. `cer` and `wer` are the
-    smallest number of characters or words, separated by white space, to insert, delete or replace, divided by the
-    number in the references; the nearest of several references counts. All are in percent; error rates may exceed 100.
+    ROUGE (Lin 2004) is the mean F1 over translations of words (`rouge1`), word bigrams (`rouge2`) and the longest
+    common subsequence (`rougeL`), case-insensitive, with the best of several references. `cer` and `wer` are the edit
+    distance in characters or whitespace-separated words, divided by their number in the references, with the nearest
+    of several references. All scores are in percent; error rates may exceed 100.
 
     Args:
-        results: They are not changed.
+        results: The results of all decoding methods.
         metrics: Any of bleu, chrf, ter, rouge, cer and wer.
-        tokenize: sacreBLEU's tokenizer; if words are not separated by spaces, ROUGE uses its words.
+        tokenize: sacreBLEU's tokenizer. ROUGE uses its words for languages without spaces.
         n_bootstrap: Resamples for the bounds of the 95% confidence interval (`low`, `high`); 0 for none.
     """
     counts = _counts(metrics, tokenize)
@@ -91,7 +90,7 @@ def _score(counts: numpy.ndarray, n_bootstrap: int) -> dict:
 
 
 def _counts(metrics: Sequence[str], tokenize: str) -> dict[str, dict[str, tuple[Count, Callable, str]]]:
-    """For each metric its scores by name: how to count, which reference is the best, and the signature."""
+    """The scores of each metric by name: counting function, function that selects the reference, and signature."""
     found: dict[str, dict[str, tuple[Count, Callable, str]]] = {}
     if "rouge" in metrics:
         names = ["rouge1", "rouge2", "rougeL"]
@@ -103,21 +102,21 @@ def _counts(metrics: Sequence[str], tokenize: str) -> dict[str, dict[str, tuple[
         if name in metrics:
             compare = getattr(require("jiwer", "metrics"), process)
             units: Callable = list if name == "cer" else str.split
-            if name == "wer":  # jiwer separates words at spaces only
+            if name == "wer":  # jiwer splits words only at spaces
                 compare = _between_spaces(compare)
             found[name] = {name: (_errors(compare, units), min, f"case:mixed|jiwer:{version('jiwer')}")}
     return found
 
 
 class _Words:
-    """A tokenizer for rouge-score, whose own knows only the letters a to z."""
+    """A tokenizer for rouge-score, whose default keeps only the letters a to z."""
 
     def __init__(self, tokenize: str):
         self.segment = None if tokenize in ("13a", "intl", "none") else BLEU(tokenize=tokenize).tokenizer
 
     def tokenize(self, text: str) -> list[str]:
         if self.segment is None:
-            return regex.findall(r"[\p{L}\p{M}\p{N}]+", text.lower())  # marks: the vowels of Hindi, say
+            return regex.findall(r"[\p{L}\p{M}\p{N}]+", text.lower())  # marks include vowels, as in Hindi
         return [word for word in self.segment(text.lower()).split() if regex.search(r"\w", word)]
 
 
@@ -132,7 +131,7 @@ def _between_spaces(compare: Callable) -> Callable:
 def _errors(compare: Callable, units: Callable) -> Count:
     def count(translation: str, reference: str) -> tuple[float, float]:
         wanted, found = reference.strip(), translation.strip()
-        if not wanted:  # jiwer refuses it; normalization may empty a reference
+        if not wanted:  # normalization may empty a reference, which jiwer rejects
             return float(len(units(found))), 0.0
         result = compare(wanted, found)
         return float(result.substitutions + result.deletions + result.insertions), float(len(units(wanted)))

@@ -1,4 +1,4 @@
-"""Robustness: scores on held-out sources with changed writing, and how often items in them are copied."""
+"""Robustness: scores on held-out sources with perturbed text, and how often inserted items are copied."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ from ...base.errors import GlossaError
 from ...base.metrics import bleu_metric
 from ...base.pair import Pair
 from ...translate.translator import Translator
-from ..data.augmentation.items import put
+from ..data.augmentation.items import insert_item
 from ..data.augmentation.joining import as_clauses, as_sentences, ordinary_words
 from ..data.augmentation.typing_errors import mistyped
 from ..data.augmentation.typography import lower_case, title_case, upper_case, without_ending
@@ -21,17 +21,17 @@ from ..data.pairs import group_references
 
 logger = logging.getLogger(__name__)
 
-SEED = 20_000_000_000  # beyond every seed of a training
+SEED = 20_000_000_000  # above all training seeds
 UNTOUCHED = "as it is"
 _EMOJI = "".join(map(chr, (*range(0x1F600, 0x1F645), *range(0x1F300, 0x1F321), *range(0x1F400, 0x1F43F))))
 _DOMAINS = ("com", "org", "net", "co.uk", "eu")
 
 
 @dataclass(frozen=True)
-class Changed:
+class ChangedPair:
     """A held-out pair with a changed source.
 
-    `item` is what was put into both sides, and `rows` are the pairs that it is made of.
+    `item` is the text inserted into both sides, and `rows` are the indices of its original pairs.
     """
 
     pair: Pair
@@ -39,7 +39,7 @@ class Changed:
     item: str = ""
 
 
-Change = Callable[[list[Pair], str], list[Changed]]
+Change = Callable[[list[Pair], str], list[ChangedPair]]
 
 
 def measure_robustness(
@@ -47,16 +47,16 @@ def measure_robustness(
 ) -> list[dict]:
     """A row for each change of the sources: `change`, `pairs`, `bleu`, `chrf`, `possible`, `kept`, `copied`.
 
-    The first target of a source is its reference, and changes as the source does: its case, its last mark, joined
-    rows, the item inside. Changed references are easier or harder to match, so the scores are compared with
-    `possible`, the BLEU of the translations of the untouched sources after the same change; `kept` is the share of it.
-    `copied` is the share of translations that have the item, or None. Equal calls give equal rows.
+    The reference is the first target of a source, with the same change of case, final mark, joined rows or inserted
+    item. Since changed references are easier or harder to match, scores are compared with `possible`, the BLEU of the
+    translations of the unchanged sources after the same change; `kept` is the ratio of `bleu` to it. `copied` is the
+    share of translations that contain the item, or None. Results are deterministic.
 
     Args:
-        translator: The model. Long texts are split and cut as its settings say.
-        pairs: Columns `source` and `target`.
+        translator: The model. Long texts are split according to its settings.
+        pairs: A dataset with the columns `source` and `target`.
         tokenize: sacreBLEU's tokenizer for BLEU.
-        language: Of the sources, for the layout of the keyboard.
+        language: The source language, which determines the keyboard layout.
 
     Raises:
         GlossaError: if BLEU of the untouched pairs is 0.
@@ -71,13 +71,13 @@ def measure_robustness(
     for name, change in CHANGES.items():
         changed = change(originals, language)
         if not changed:
-            logger.warning("%s: no pair can be changed in this way.", name)
+            logger.warning("%s: the change applies to no pair.", name)
             continue
         references = [[row.pair.target for row in changed]]
         translations = _best(translator, [row.pair for row in changed])
-        possible = bleu.corpus_score(_changed_alike(change, changed, untouched, language), references).score
+        possible = bleu.corpus_score(_changed_translations(change, changed, untouched, language), references).score
         if not possible:
-            raise GlossaError("BLEU of the untouched pairs is 0, so no share of it can be kept. Train longer.")
+            raise GlossaError("BLEU of the unchanged pairs is 0, so robustness cannot be measured. Train longer.")
         found = [row.item in text for row, text in zip(changed, translations, strict=True) if row.item]
         score = bleu.corpus_score(translations, references).score
         rows.append(
@@ -92,8 +92,10 @@ def _best(translator: Translator, pairs: Sequence[Pair]) -> list[str]:
     return translator.best([pair.source for pair in pairs])
 
 
-def _changed_alike(change: Change, changed: Sequence[Changed], untouched: list[Pair], language: str) -> list[str]:
-    """For each changed pair the translations of its rows, changed in the same way, or as they are if that fails."""
+def _changed_translations(
+    change: Change, changed: Sequence[ChangedPair], untouched: list[Pair], language: str
+) -> list[str]:
+    """For each changed pair, the translations of its rows with the same change, or unchanged if it does not apply."""
     alike = {row.rows: row.pair.target for row in change(untouched, language)}
     return [
         alike[row.rows] if row.rows in alike else as_sentences([untouched[number] for number in row.rows]).target
@@ -105,29 +107,29 @@ def _generator(row: int) -> Random:
     return Random(SEED + row)
 
 
-def _each(function: Callable[[Pair, Random], Pair | None]) -> Change:
-    """All pairs, those changed to which `function` applies."""
+def _change_each(function: Callable[[Pair, Random], Pair | None]) -> Change:
+    """All pairs, changed where `function` applies."""
 
-    def change(pairs: list[Pair], language: str) -> list[Changed]:
-        return [Changed(function(pair, _generator(row)) or pair, (row,)) for row, pair in enumerate(pairs)]
+    def change(pairs: list[Pair], language: str) -> list[ChangedPair]:
+        return [ChangedPair(function(pair, _generator(row)) or pair, (row,)) for row, pair in enumerate(pairs)]
 
     return change
 
 
-def _mistyped(share: float) -> Change:
-    def change(pairs: list[Pair], language: str) -> list[Changed]:
+def _mistype(share: float) -> Change:
+    def change(pairs: list[Pair], language: str) -> list[ChangedPair]:
         return [
-            Changed(pair._replace(source=mistyped(pair.source, share, _generator(row), language)), (row,))
+            ChangedPair(pair._replace(source=mistyped(pair.source, share, _generator(row), language)), (row,))
             for row, pair in enumerate(pairs)
         ]
 
     return change
 
 
-def _joined(count: int, clauses: bool = False) -> Change:
-    """Rows of `count` pairs in a random order, as sentences or as clauses; the last ones are left out."""
+def _join(count: int, clauses: bool = False) -> Change:
+    """Rows of `count` randomly chosen pairs, joined as sentences or as clauses; remaining pairs are left out."""
 
-    def change(pairs: list[Pair], language: str) -> list[Changed]:
+    def change(pairs: list[Pair], language: str) -> list[ChangedPair]:
         order = _generator(0).sample(range(len(pairs)), len(pairs))
         words = ordinary_words(pairs)
         changed = []
@@ -136,7 +138,7 @@ def _joined(count: int, clauses: bool = False) -> Change:
             own = [pairs[number] for number in group]
             one = as_clauses(own, words) if clauses else as_sentences(own)
             if one is not None:
-                changed.append(Changed(one, tuple(group)))
+                changed.append(ChangedPair(one, tuple(group)))
         return changed
 
     return change
@@ -147,40 +149,40 @@ def _url(generator: Random) -> str:
     return f"https://{first}.{generator.choice(_DOMAINS)}/{second}"
 
 
-def _with(make: Callable[[Random], str]) -> Change:
-    """All pairs with an item before their last marks, or at the end if they have none."""
+def _insert(make: Callable[[Random], str]) -> Change:
+    """All pairs with an item before the final marks, or at the end without such marks."""
 
-    def change(pairs: list[Pair], language: str) -> list[Changed]:
+    def change(pairs: list[Pair], language: str) -> list[ChangedPair]:
         changed = []
         for row, pair in enumerate(pairs):
             item = make(_generator(row))
-            own = put(pair, item, "inside") or Pair(*(f"{side} {item}" for side in pair))
-            changed.append(Changed(own, (row,), item))
+            own = insert_item(pair, item, "inside") or Pair(*(f"{side} {item}" for side in pair))
+            changed.append(ChangedPair(own, (row,), item))
         return changed
 
     return change
 
 
 CHANGES: dict[str, Change] = {
-    UNTOUCHED: _each(lambda pair, generator: pair),
-    "upper case": _each(upper_case),
-    "title case": _each(title_case),
-    "lower case": _each(lower_case),
-    "no final stop": _each(lambda pair, generator: without_ending(pair)),
-    "5% typing errors": _mistyped(0.05),
-    "10% typing errors": _mistyped(0.1),
-    "joined in twos": _joined(2),
-    "joined in fours": _joined(4),
-    "two clauses": _joined(2, clauses=True),
-    "four clauses": _joined(4, clauses=True),
-    "with a URL inside": _with(_url),
-    "with a number inside": _with(lambda generator: str(generator.randint(10, 9999))),
-    "with an emoji inside": _with(lambda generator: generator.choice(_EMOJI)),
+    UNTOUCHED: _change_each(lambda pair, generator: pair),
+    "upper case": _change_each(upper_case),
+    "title case": _change_each(title_case),
+    "lower case": _change_each(lower_case),
+    "no final stop": _change_each(lambda pair, generator: without_ending(pair)),
+    "5% typing errors": _mistype(0.05),
+    "10% typing errors": _mistype(0.1),
+    "joined in twos": _join(2),
+    "joined in fours": _join(4),
+    "two clauses": _join(2, clauses=True),
+    "four clauses": _join(4, clauses=True),
+    "with a URL inside": _insert(_url),
+    "with a number inside": _insert(lambda generator: str(generator.randint(10, 9999))),
+    "with an emoji inside": _insert(lambda generator: generator.choice(_EMOJI)),
 }
 
 
 def robustness_cells(rows: Sequence[dict]) -> tuple[list[str], list[list[str]]]:
-    """Header and cells of the table of [`measure_robustness`]."""
+    """Header and cells of the table for [`measure_robustness`]."""
     header = ["change", "pairs", "BLEU", "chrF++", "BLEU possible", "kept", "items copied"]
     cells = [
         [

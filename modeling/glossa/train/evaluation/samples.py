@@ -13,7 +13,7 @@ SHOWN = 300  # characters of a text in the log
 
 
 def choose_samples(results: dict[str, dict]) -> list[dict]:
-    """Print some rows of the split; return them with the best and the worst of all, each with its `chrf`."""
+    """Print some rows of the split; returns them together with the best and the worst rows, each with its `chrf`."""
     whole = {name: result for name, result in results.items() if "file" not in result}
     decodings = {name: result["translations"] for name, result in whole.items() if not name.endswith(NORMALIZED)}
     first, *_ = whole.values()
@@ -35,12 +35,12 @@ def choose_samples(results: dict[str, dict]) -> list[dict]:
 
 
 def spread(rows: int, samples: int) -> range:
-    """Indices of at most `samples` rows at even distances."""
+    """Indices of at most `samples` evenly spaced rows."""
     return range(0, rows, max(rows // max(samples, 1), 1))[:samples]
 
 
 def print_samples(rows: Iterable[dict[str, str]]) -> None:
-    """Print each row, a line for each of its texts. Long ones are cut: an untrained model repeats words."""
+    """Print each text of each row on a line. Long texts are truncated, since an untrained model repeats words."""
     for row in rows:
         lines = [f"{name:>10}: {text[:SHOWN]}{'…' if len(text) > SHOWN else ''}" for name, text in row.items()]
-        tqdm.write("\n".join(lines), end="\n\n")  # above a progress bar, if there is one
+        tqdm.write("\n".join(lines), end="\n\n")  # above a progress bar

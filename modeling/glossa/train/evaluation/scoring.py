@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 METRICS = {"bleu": "BLEU", "chrf": "chrF++", "ter": "TER"}
 REFERENCES = {"single": "first", "multi": "all"}
 NORMALIZED = "normalized references"
-CASED = "Well-known!"  # a text that normalization of case or punctuation changes
+CASED = "Well-known!"  # changed by normalization of case or punctuation
 
 
 def score_translators(
@@ -31,11 +31,11 @@ def score_translators(
 ) -> dict[str, dict]:
     """Score each translator with [`score_translator`]; returns the results by the name of the decoding method.
 
-    A model whose tokenizer changes case or punctuation cannot reproduce them. Its translations are also scored
-    against references that are normalized in the same way, in an entry of their own.
+    If a model's tokenizer normalizes case or punctuation, its translations are also scored against references with the
+    same normalization, in a separate entry.
 
     `files` names the file of each pair. Every pair then counts, even if sources repeat, as in sacreBLEU. With
-    several files, each has its own entries, before the entries of all files together.
+    several files, there are entries for each file, before the entries for all files together.
     """
     results: dict[str, dict] = {}
     for translator in translators:
@@ -58,13 +58,13 @@ def score_translators(
 
 
 def files_of(pairs: Dataset) -> list[str] | None:
-    """The file of each pair, from the column `file` of held-out pairs, if there are several files; else None."""
+    """The file of each held-out pair, from the column `file`; None unless there are several files."""
     files = pairs["file"][:] if "file" in pairs.column_names else []
     return files if len(set(files)) > 1 else None
 
 
 def _of_file(result: dict, file: str, tokenize: str, n_bootstrap: int) -> dict:
-    """The part of a result of [`score_translator`] that belongs to one file."""
+    """The result of [`score_translator`] for one of several files."""
     rows = [row for row, own in enumerate(result["files"]) if own == file]
     texts = {name: [result[name][row] for row in rows] for name in ("sources", "references", "translations")}
     scores = score_both(texts["translations"], texts["references"], n_bootstrap, tokenize)
@@ -72,7 +72,7 @@ def _of_file(result: dict, file: str, tokenize: str, n_bootstrap: int) -> dict:
 
 
 def _normalizer(translator: Translator) -> Callable[[str], str] | None:
-    backend = hasattr(translator.tokenizer, "backend_tokenizer")  # slow tokenizers have none
+    backend = hasattr(translator.tokenizer, "backend_tokenizer")  # not in slow tokenizers
     normalizer = target_vocabulary(translator.tokenizer).normalizer if backend else None
     changes = normalizer is not None and normalizer.normalize_str(CASED) != CASED
     return normalizer.normalize_str if changes else None
@@ -87,12 +87,11 @@ def score_translator(
 ) -> dict:
     """Translate each distinct source of `pairs` once and score it against its references.
 
-    With `files`, the file of each pair, every pair counts, and the result lists the remaining ones as `files`.
+    With `files`, the file of each pair, every pair counts, and the result has the `files` of the translated pairs.
 
-    Returns `scores` (see [`score_both`]), `sources` and `translations` in order, `references` (a
-    list for each source), `num_beams`, the translation time in `seconds`, as `length` the characters of the
-    translations divided by the characters of the first references, and as `implausible` the share of translations of
-    each kind that [`find_problem`] knows.
+    Returns `scores` (see [`score_both`]), `sources` and `translations` in order, `references` (a list per source),
+    `num_beams`, the translation time in `seconds`, `length` (characters of the translations divided by those of the
+    first references), and `implausible` (the share of translations with each problem of [`find_problem`]).
     """
     grouped = group_references(pairs) if files is None else each_line(pairs)
     sources, references = [source for source, _ in grouped], [targets for _, targets in grouped]
@@ -102,12 +101,12 @@ def score_translator(
     seconds = time.perf_counter() - started
     translated = [row for row, translation in enumerate(found) if not translation.failed]
     if len(translated) < len(found):
-        logger.warning("%d of %d sources are too long and left out.", len(found) - len(translated), len(found))
+        logger.warning("%d of %d sources are too long and are left out.", len(found) - len(translated), len(found))
         sources, references = [sources[row] for row in translated], [references[row] for row in translated]
         found = [found[row] for row in translated]
         files = files and [files[row] for row in translated]
     if not found:
-        raise GlossaError("Every source has more tokens than the model takes; there is nothing to score.")
+        raise GlossaError("Every source is longer than the model's maximum length, so there is nothing to score.")
     translations = [translation.text for translation in found]
     return {
         "num_beams": translator.search.beams,
@@ -122,13 +121,13 @@ def score_translator(
 
 
 def decoding_name(num_beams: int, length_penalty: float | None = None) -> str:
-    """The name of a decoding method in tables; with the length penalty if it is not the model's own."""
+    """The name of a decoding method in tables; with `length_penalty` unless it is None, the model's default."""
     beams = "greedy" if num_beams == 1 else f"beam {num_beams}"
     return beams if length_penalty is None else f"{beams}, length penalty {length_penalty:g}"
 
 
 def score_table(results: dict[str, dict]) -> str:
-    """A table of scores, with their 95% confidence intervals if there are any, and the signatures of each metric.
+    """A table of scores, with 95% confidence intervals if available, followed by the signatures of each metric.
 
     `results` maps row labels to results of [`score_translator`]. Scores against all references have a row only if
     they differ from the scores against the first reference.
@@ -136,7 +135,7 @@ def score_table(results: dict[str, dict]) -> str:
     rows: list[list[str]] = []
     signatures: dict[str, dict[str, None]] = {}
     for name, result in results.items():
-        kinds = distinct(result["scores"])
+        kinds = distinct_kinds(result["scores"])
         for kind in kinds:
             scores = result["scores"][kind]
             label = name if len(kinds) == 1 else f"{name}, {REFERENCES[kind]}"
@@ -144,7 +143,7 @@ def score_table(results: dict[str, dict]) -> str:
             for metric, found in scores.items():
                 signatures.setdefault(metric, {})[found["signature"]] = None
     names = METRICS | FURTHER
-    lines = aligned([["", *(names[metric] for metric in signatures)], *rows])
+    lines = align_columns([["", *(names[metric] for metric in signatures)], *rows])
     return "\n".join([*lines, *(f"{names[name]}: {text}" for name, texts in signatures.items() for text in texts)])
 
 
@@ -161,17 +160,19 @@ def comparison_table(tests: dict[str, dict]) -> str:
             baseline, system = found["baseline"], found["system"]
             scores = [f"{baseline:.2f}", f"{system:.2f}", f"{system - baseline:+.2f}", f"{found['p_value']:.3f}"]
             rows.append([name, METRICS[metric], *scores])
-    return "\n".join([*aligned(rows), "p-value: probability of a difference this large by chance alone (Koehn 2004)."])
+    return "\n".join(
+        [*align_columns(rows), "p-value: probability of a difference this large by chance alone (Koehn 2004)."]
+    )
 
 
-def distinct(scores: dict[str, dict]) -> list[str]:
-    """Return the kinds of references to report; "multi" only if further references change the scores."""
+def distinct_kinds(scores: dict[str, dict]) -> list[str]:
+    """The kinds of references to report; "multi" only if further references change the scores."""
     same = [s["score"] for s in scores["multi"].values()] == [s["score"] for s in scores["single"].values()]
     return ["single"] if same else ["single", "multi"]
 
 
-def aligned(rows: list[list[str]]) -> list[str]:
-    """The lines of a table, the columns but the first aligned to the right."""
+def align_columns(rows: list[list[str]]) -> list[str]:
+    """The lines of a table, with all columns but the first aligned to the right."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     first, *others = widths
     return [

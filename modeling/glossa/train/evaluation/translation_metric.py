@@ -1,4 +1,4 @@
-"""BLEU, chrF++ and TER as a metric of the `evaluate` library, which takes seconds to import."""
+"""BLEU, chrF++ and TER as a metric of the `evaluate` library, which is slow to import."""
 
 from typing import Any
 
@@ -9,10 +9,10 @@ from ...base.metrics import score_both
 
 
 class TranslationMetric(evaluate.Metric):
-    """BLEU (cased), chrF++ and TER; works without network.
+    """BLEU (cased), chrF++ and TER; works offline.
 
     `compute(predictions=[...], references=[[...], ...])` takes one prediction and one or more references per source,
-    and the further arguments of [`score_both`], whose scores it returns.
+    and the other arguments of [`score_both`]. It returns the scores of [`score_both`].
     """
 
     def _info(self) -> evaluate.MetricInfo:

@@ -1,1 +1,1 @@
-"""A finished run to the Hub: model card, files, Space, one commit."""
+"""Publication of a finished run on the Hub: model card, files and Space."""

@@ -1,4 +1,4 @@
-"""The model card. Its metadata and text come only from the files of a run."""
+"""The model card, with metadata and text only from the files of a run."""
 
 import json
 from pathlib import Path
@@ -12,9 +12,8 @@ from ...translate.loading import load_tokenizer
 from ..evaluation.scoring import METRICS
 from .facts import Run
 
-# Inside the package, because the Trainer writes cards even if only the package is installed.
-PICTURE = "page.png"  # of the Space, if there is one
-TEMPLATE = Path(__file__).with_name("card_template.jinja")
+PICTURE = "page.png"  # of the Space
+TEMPLATE = Path(__file__).with_name("card_template.jinja")  # in the package, since the Trainer writes cards
 
 
 def build_card(
@@ -27,15 +26,15 @@ def build_card(
 ) -> ModelCard:
     """Build the card of the run in the folder `run`.
 
-    The card leaves out facts that the folder does not contain.
+    The card omits facts that are not in the folder.
 
     Args:
         run: The folder of a run.
         repo_id: The repository that the card is for, "user/name".
-        license: A license identifier of the Hub. By default the card names no license.
+        license: A license identifier of the Hub. By default the card has no license.
         model: The folder of the model if it is not `run`, for example a checkpoint.
         publish_samples: Whether the card has sentences of the held-out pairs. By default only if the data is public.
-        space: Whether there is a Space of the same name, which the card then links to.
+        space: Whether the card links to a Space of the same name.
 
     Raises:
         GlossaError: if the model folder has no config.json, or the model is pretrained but not yet a translator.
@@ -76,12 +75,12 @@ def build_card(
 
 
 def snippet(model: Path, name: str, text: str) -> str:
-    """Code that translates `text` with the model of another family that is `name` for its users.
+    """Example code that translates `text` with a model of another family.
 
     Args:
         model: The folder of the model.
-        name: Its folder or Hub name, as the code has it.
-        text: A text in its source language.
+        name: The folder or Hub name of the model in the code.
+        text: A text in the source language.
     """
     tokenizer: Any = load_tokenizer(str(model))
     asked, options = "", ""
@@ -101,10 +100,9 @@ print(tokenizer.batch_decode(ids, skip_special_tokens=True)[0])"""
 
 
 def corpora(recipe: dict, report: dict) -> tuple[list[str], list[list[str]]] | None:
-    """The table of several sources: header, and of each source the rows read, kept, trained on and seen in an epoch.
+    """Header and rows of the table of several sources, with rows read, kept, trained on and seen in an epoch.
 
-    It has no information on local files. A source without a `name` in the recipe is "source 1", since the name of its
-    file may be private.
+    It omits local files. A source without a `name` in the recipe is "source 1", since its file name may be private.
     """
     entries, found = recipe.get("sources", []), list(report.get("sources", {}).values())
     if not entries:

@@ -1,4 +1,4 @@
-"""The changes of a push to an existing repository, where files that Glossa did not write are kept by default."""
+"""The changes of a push to an existing repository. Files that Glossa did not write are kept by default."""
 
 import hashlib
 import json
@@ -14,11 +14,11 @@ from huggingface_hub.hf_api import RepoFile
 from ...base.errors import GlossaError
 
 CARD = "README.md"
-RECORD = "glossa_files.json"  # in the repository: the files that Glossa has written, with their hashes
-CODE = "modeling_glossa.py"  # a repository with it and without a record is from an earlier version
-# Files of an earlier push that a new push deletes, outside of folders: other weights, and pickles.
+RECORD = "glossa_files.json"  # file in the repository with the files written by Glossa and their hashes
+CODE = "modeling_glossa.py"  # a repository that has it but no record is from an earlier version
+# Top-level files of an earlier push that a new push deletes: other weights, and pickles.
 STALE = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.safetensors", "*.safetensors.index.json")
-WEIGHTS, SHARDS = "model.safetensors", "model.safetensors.index.json"  # the first is loaded if both are there
+WEIGHTS, SHARDS = "model.safetensors", "model.safetensors.index.json"  # the first is loaded if both exist
 
 
 @dataclass(frozen=True)
@@ -26,11 +26,11 @@ class There:
     """The state of a repository before a push.
 
     Attributes:
-        exists: Whether there is one.
+        exists: Whether it exists.
         private: Whether it is private.
-        commit: The last commit, of the branch that is pushed to or will be made.
-        files: The hashes of each file: of git, and SHA-256 if it is in LFS.
-        own: The files that are unchanged since Glossa wrote them.
+        commit: The last commit of the branch to push to, or from which the branch will be created.
+        files: The hashes of each file: the git hash, and for LFS also SHA-256.
+        own: The files unchanged since Glossa wrote them.
     """
 
     exists: bool = False
@@ -42,7 +42,7 @@ class There:
 
 @dataclass(frozen=True)
 class Changes:
-    """The names of files that a push adds, replaces, deletes, keeps though they are stale, or needs permission for."""
+    """The names of files that a push adds, replaces or deletes, keeps, or may not replace without permission."""
 
     added: list[str]
     replaced: list[str]
@@ -51,7 +51,7 @@ class Changes:
     foreign: list[str]
 
     def text(self) -> str:
-        """What happens to each existing file, one line each."""
+        """The change of each existing file, a line each."""
         lines = [f"replaced: {name}" for name in self.replaced] + [f"deleted: {name}" for name in self.deleted]
         lines += [f"kept, since Glossa did not write it: {name}" for name in self.kept]
         lines += [f"needs --replace, since Glossa did not write it: {name}" for name in self.foreign]
@@ -61,10 +61,10 @@ class Changes:
 
 
 def look(api: HfApi, repo_id: str, repo_type: str = "model", revision: str | None = None) -> There:
-    """Read the state of a repository. Raises the client's errors if the Hub does not answer."""
+    """Read the state of a repository. Raises the client's errors if the Hub does not respond."""
     try:
         info = api.repo_info(repo_id, repo_type=repo_type, revision=revision)
-    except RevisionNotFoundError:  # a branch that the push will create from the main one
+    except RevisionNotFoundError:  # the push will create the branch from the main branch
         info = api.repo_info(repo_id, repo_type=repo_type)
     except RepositoryNotFoundError:
         return There()
@@ -85,12 +85,12 @@ def look(api: HfApi, repo_id: str, repo_type: str = "model", revision: str | Non
 def _read_record(file: Path) -> dict[str, list[str]]:
     try:
         return {str(name): list(hashes) for name, hashes in json.loads(file.read_text(encoding="utf-8")).items()}
-    except (AttributeError, TypeError, ValueError):  # somebody has changed it: nothing in it counts
+    except (AttributeError, TypeError, ValueError):  # the record was edited, so ignore it
         return {}
 
 
 def changes(folder: Path, there: There, replace: bool = False, replace_card: bool = False) -> Changes:
-    """Plan a push of `folder`. `replace` allows replacing files that Glossa did not write, `replace_card` a card."""
+    """Plan a push of `folder`. `replace` allows replacing files not written by Glossa, `replace_card` the card."""
     files = _files(folder)
     both = [name for name in files if name in there.files and name != RECORD]
     same = {name for name in both if set(there.files[name]) & set(_hashes(files[name]))}
@@ -112,12 +112,11 @@ def changes(folder: Path, there: There, replace: bool = False, replace_card: boo
 
 
 def operations(folder: Path, there: There, planned: Changes) -> list[CommitOperation]:
-    """The operations of a push, with the new record. Raises `GlossaError` if something needs permission."""
+    """The operations of a push, with the new record. Raises `GlossaError` for files that may not be replaced."""
     if planned.foreign:
         raise GlossaError(
-            f"The repository has files that Glossa did not write and that this push would replace: "
-            f"{', '.join(planned.foreign)}. Give another --repo_id, or --replace to replace them (the history of the "
-            "repository keeps them)."
+            f"This push would replace files that Glossa did not write: {', '.join(planned.foreign)}. Give another "
+            "--repo_id, or --replace to replace them (they stay in the history of the repository)."
         )
     files = {name: path for name, path in _files(folder).items() if name not in planned.kept}
     written = {name: list(hashes) for name, hashes in there.files.items() if name in there.own}
@@ -130,7 +129,7 @@ def operations(folder: Path, there: There, planned: Changes) -> list[CommitOpera
 
 
 def refuse_public(repo_id: str, there: There) -> None:
-    """Raise `GlossaError` if the repository is public: a push does not hide what others can already read."""
+    """Raise `GlossaError` if the repository is public, since a push would not make it private."""
     if there.exists and not there.private:
         raise GlossaError(
             f"{repo_id} is public, and --private does not change it. Nothing was pushed. Make it private in its "
@@ -143,7 +142,7 @@ def _files(folder: Path) -> dict[str, Path]:
 
 
 def _hashes(path: Path) -> tuple[str, str]:
-    """The hash of git for a file outside of LFS, and its SHA-256."""
+    """The git hash of a file outside of LFS, and its SHA-256."""
     git, plain = hashlib.sha1(b"blob %d\0" % path.stat().st_size), hashlib.sha256()
     with open(path, "rb") as file:
         while block := file.read(1 << 20):

@@ -1,4 +1,4 @@
-"""Facts of a run, from the files in its folder, for its model card and for pushing it."""
+"""Facts of a run, from the files in its folder, for its model card and for pushes."""
 
 import json
 import re
@@ -19,7 +19,7 @@ from ...base.languages import direction
 from ...base.run_folder import RunFolder, read_file, table_cell
 from ...translate.languages import Languages
 from ..evaluation.robustness import robustness_cells
-from ..evaluation.scoring import METRICS, NORMALIZED, REFERENCES, distinct
+from ..evaluation.scoring import METRICS, NORMALIZED, REFERENCES, distinct_kinds
 
 OWN_DATA = {"embedded": "the corpus embedded in Glossa", "files": "local files", "folder": "a local folder"}
 OWN_DATA |= {"anki": "Anki's sentence pairs (manythings.org/anki, from Tatoeba)", "sources": "several corpora"}
@@ -32,7 +32,7 @@ EVALUATIONS = 20  # maximum rows in the validation table
 
 @contextmanager
 def naming_damage(folder: Path) -> Iterator[None]:
-    """Turn errors from unexpected content in the files of `folder` into a `GlossaError` that says they are damaged."""
+    """Convert errors from unexpected content in the files of `folder` to a `GlossaError` that they are damaged."""
     try:
         yield
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, TemplateError) as error:
@@ -56,8 +56,8 @@ class Run:
         self.history, self.recipe = self.run.history, self.run.recipe
         self.has_curves = self.run.curves.is_file()
         targets = self.config.get("target_language")
-        self.targets = targets if isinstance(targets, list) else []  # several
-        self.is_foreign = self.config.get("model_type") != "glossa"  # of another family
+        self.targets = targets if isinstance(targets, list) else []  # if there are several
+        self.is_foreign = self.config.get("model_type") != "glossa"  # a model of another family
         self.samples = self._samples()
         self.shows_samples = True
 
@@ -65,7 +65,7 @@ class Run:
 
     @property
     def sides(self) -> list[str | None]:
-        """The codes of source and target language, or languages: of the config, or of the recipe of an older run."""
+        """The codes of the source and the target languages, from the config, or the recipe of an older run."""
         languages = Languages.of_config(self.config, self.recipe)
         return [languages.source, *(languages.targets or [None])]
 
@@ -83,7 +83,7 @@ class Run:
 
     @property
     def hub_dataset(self) -> str | None:
-        """The name of the dataset on the Hub; None for other datasets."""
+        """The Hub name of the dataset; None for other datasets."""
         name = self.recipe.get("dataset")
         return None if name in OWN_DATA or self.recipe.get("data_path") else self._hub_name("dataset")
 
@@ -99,7 +99,7 @@ class Run:
         return name
 
     def may_show_samples(self, asked: bool | None = None) -> bool:
-        """Whether sentences of the held-out pairs are published: as `asked`, or only if everyone can read the data."""
+        """Whether to publish sentences of the held-out pairs: `asked`, or by default only if the data is public."""
         if asked is not None:
             return asked
         if any(self.recipe.get(name) for name in HELD_OUT_PATHS):
@@ -168,7 +168,7 @@ class Run:
     # -- data and training ------------------------------------------------------------------------------------------
 
     def cleaning(self) -> tuple[list[str], list[list[str]]] | None:
-        """Header and rows of the cleaning table: row counts of each split by outcome, without outcomes that are 0."""
+        """Header and rows of the cleaning table: row counts of each split by outcome, without unused outcomes."""
         splits = self.report.get("splits")
         if not splits:
             return None
@@ -231,7 +231,7 @@ class Run:
 
     @property
     def results(self) -> list[dict]:
-        """One row per split, decoding method and kind of references; all references only if they change the scores."""
+        """A row per split, decoding method and kind of references; all references only if they change the scores."""
         rows = []
         for split in ("test", "validation"):
             for name, result in self.metrics.get(split, {}).items():
@@ -244,13 +244,13 @@ class Run:
                         "references": REFERENCES[kind],
                         "scores": scores[kind],
                     }
-                    for kind in distinct(scores)
+                    for kind in distinct_kinds(scores)
                 ]
         return rows
 
     @property
     def scored_files(self) -> bool:
-        """Whether held-out pairs of several files also have scores by file."""
+        """Whether there are scores by file of held-out pairs."""
         return any(
             "file" in found for split in ("test", "validation") for found in self.metrics.get(split, {}).values()
         )
@@ -264,7 +264,7 @@ class Run:
         ]
 
     def implausible(self) -> list[str]:
-        """For each decoding of the test split, the share of translations that cannot be right."""
+        """The share of implausible translations of the test split, for each decoding method."""
         rates = {
             name: found["implausible"]
             for name, found in self.metrics.get("test", {}).items()
@@ -278,20 +278,20 @@ class Run:
 
     @property
     def robustness(self) -> dict:
-        """What `glossa score --robustness` measured; empty if nobody did."""
+        """The results of `glossa score --robustness`; empty if it was not run."""
         return self.metrics.get("robustness", {})
 
     def robustness_table(self) -> tuple[list[str], list[list[str]]]:
-        """Header and rows of the table of robustness."""
+        """Header and rows of the robustness table."""
         return robustness_cells(self.robustness["rows"])
 
     @property
     def confidence(self) -> dict:
-        """Calibration of the model's confidence on the test split; empty if it has learned none."""
+        """Calibration of the model's confidence on the test split; empty if it has no confidence model."""
         return self.metrics.get("confidence", {})
 
     def confidence_rows(self) -> list[list[str]]:
-        """Confidence, share of translations that need no correction, and their number, by rising confidence."""
+        """Confidence, share of translations that need no correction, and their number, by increasing confidence."""
         return [[f"{mean:.0%}", f"{share:.0%}", f"{size:,}"] for mean, share, size in self.confidence["bins"]]
 
     def signatures(self) -> list[str]:
@@ -302,7 +302,7 @@ class Run:
         return sorted(dict.fromkeys(found))
 
     def evaluations(self) -> list[EvalResult]:
-        """The results for the model-index of the Hub."""
+        """The results for the Hub's model-index."""
         name = self._data_key or "unknown"
         return [
             EvalResult(
@@ -338,7 +338,7 @@ class Run:
 
     @property
     def samples_are_of_all(self) -> bool:
-        """Whether the samples were chosen among all held-out pairs, not among the samples."""
+        """Whether best and worst samples were chosen from all held-out pairs rather than from the saved samples."""
         return all("chrf" in row for row in self.run.samples)
 
     def sample_rows(self, good: bool) -> list[list[str]]:
@@ -350,7 +350,7 @@ class Run:
         ]
 
     def sources(self, count: int = EXAMPLES) -> list[str]:
-        """The first distinct sources of the test split, or of the validation split, each on one line."""
+        """The first distinct sources of the test split, or else of the validation split, each as one line."""
         for split in ("test", "validation"):
             file = self.run.held_out_file(split)
             if file.is_file():
@@ -373,15 +373,15 @@ class Run:
 
 
 def is_open(dataset: str) -> bool:
-    """Whether everyone can read the dataset `dataset` of the Hub: it is there, and neither private nor gated."""
+    """Whether a Hub dataset is public: it exists, and is neither private nor gated."""
     try:
         return not HfApi().dataset_info(dataset, token=False, timeout=10).gated
-    except _NO_ANSWER:  # then it is not known to be open
+    except _NO_ANSWER:  # not known to be public
         return False
 
 
 def _one_line(text: str) -> str:
-    # Readers of YAML disagree about U+0085, U+2028 and U+2029.
+    # YAML parsers differ in their handling of U+0085, U+2028 and U+2029.
     return " ".join(text.splitlines()).strip()
 
 

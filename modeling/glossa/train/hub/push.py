@@ -41,7 +41,7 @@ _PUSH_ERRORS: tuple[type[Exception], ...] = (HfHubHTTPError, OSError, RuntimeErr
 
 CHECK = """
 import json, sys
-sys.modules["glossa"] = None  # users who load it from the Hub may not have the package
+sys.modules["glossa"] = None  # users of the Hub may not have the package
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, pipeline
 folder, text = sys.argv[1:]
 AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
@@ -61,19 +61,19 @@ def stage(
     publish_samples: bool | None = None,
     space: bool = False,
 ) -> list[str]:
-    """Write the files to push to `repo_id` into the empty `folder`, and return what is left out, a line each.
+    """Write the files to push to `repo_id` into the empty `folder`; returns a line for each omitted item.
 
-    The model is loaded and saved again, so that weights, code and config match this version of the package. It is the
-    model of the run, or the one in the folder `model`. `handler` adds the handler for Inference Endpoints and what it
-    needs, `space` a picture of the page. `license`, `publish_samples` and `space` are as in [`build_card`]. Raises
+    The model of the run, or the one in the folder `model`, is loaded and saved again, so that weights, code and config
+    match this version of the package. `handler` adds the handler for Inference Endpoints with its requirements, and
+    `space` a picture of the page. `license`, `publish_samples` and `space` are as in [`build_card`]. Raises
     `GlossaError` if there is no model.
     """
     model = model or run
     if model.is_dir() and not any(model.glob("*.safetensors")):
-        raise GlossaError(f"{model} holds no weights (*.safetensors). Give the output_dir of a finished run.")
+        raise GlossaError(f"{model} has no weights (*.safetensors). Give the output_dir of a finished run.")
     load_model(str(model)).save_pretrained(folder)
     for file in load_tokenizer(str(model)).save_pretrained(folder):
-        if (model / Path(file).name).is_file():  # a tokenizer saved again records the folder it was loaded from
+        if (model / Path(file).name).is_file():  # keep the original, since saving records the local folder
             shutil.copyfile(model / Path(file).name, file)
     with naming_damage(run):
         facts = Run(run, model)
@@ -90,24 +90,24 @@ def stage(
             source, *targets = (language_name(code) if code else "Text" for code in facts.sides)
             draw_page(source, ", ".join(targets), folder / PICTURE)
         build_card(run, repo_id, license, model, samples, space).save(folder / "README.md")
-    left_out = [] if license else ["The card names no license. --license names one."]
+    left_out = [] if license else ["The card has no license. Set one with --license."]
     if not samples and (facts.samples or facts.sources()):
         left_out.append(
-            "Sentences of the held-out pairs are left out: the data is not known to be public. --publish_samples "
-            "publishes some."
+            "Sentences of the held-out pairs are left out, since the data is not known to be public. Publish some "
+            "with --publish_samples."
         )
     return left_out
 
 
 def check(folder: Path, run: Path) -> str:
-    """Load `folder` in a new process, without Glossa and without network, and return the translation of one sentence.
+    """Load `folder` in a new process, without Glossa and without network; returns the translation of one sentence.
 
-    Raises `GlossaError` with the error of that process if it fails.
+    Raises `GlossaError`, with the error of the process, if it fails.
     """
     text = (Run(run).sources(1) or ["Hello."])[0]
     facts = Run(run, folder)
     code = f"{snippet(folder, str(folder.absolute()), text)}" if facts.is_foreign else CHECK
-    # The process needs no Hub token and may run code of other authors.
+    # The process may run code of other authors, and needs no Hub token.
     environment = {name: value for name, value in os.environ.items() if "TOKEN" not in name}
     with tempfile.TemporaryDirectory() as caches:
         process = subprocess.run(
@@ -138,26 +138,25 @@ def push(
     replace_card: bool = False,
     api: HfApi | None = None,
 ) -> CommitInfo:
-    """Push the files of `folder` in one commit; files that the Hub already has are not sent again.
+    """Push the files of `folder` in one commit; files that are already on the Hub are not sent again.
 
-    Files that Glossa did not write stay: a card is kept, and a push that would replace another file is refused.
-
-    The commit is the last step. Before it nothing in the repository changes, so a failed push can be run again.
+    Files that Glossa did not write are kept: a card is not replaced, and a push that would replace another file is
+    refused. The commit is the last step, and nothing in the repository changes before it, so a failed push is safe.
 
     Args:
         folder: The folder to push.
         repo_id: The repository, "user/name".
         repo_type: "model" or "space".
-        private: Create a private repository if it does not exist. One that is public is refused.
+        private: Create a private repository if it does not exist. A public repository is refused.
         revision: The branch to push to. Defaults to the main branch.
         create_pr: Open a pull request instead of committing to the branch.
         message: The commit message.
         replace: Replace files that Glossa did not write, except the card.
-        replace_card: Replace a card that Glossa did not write, or that was changed since.
+        replace_card: Replace a card that Glossa did not write, or that was edited since.
         api: The Hub client. By default it uses the token of the environment or of the login.
 
     Raises:
-        GlossaError: if the push fails, with the reason and what to do.
+        GlossaError: if the push fails, with the reason and advice.
     """
     check_repo_id(repo_id)
     api = api or HfApi()
@@ -187,7 +186,7 @@ def push(
             repo_type=repo_type,
             revision=revision,
             create_pr=create_pr,
-            parent_commit=there.commit,  # what others write in the meantime was not checked
+            parent_commit=there.commit,  # fail if the repository has changed since it was checked
         )
 
 
@@ -196,7 +195,7 @@ def _space_kind(folder: Path) -> str:
 
 
 def check_account(repo_id: str, token: str | None = None) -> None:
-    """Raise `GlossaError` unless there is a token that the Hub knows, and `repo_id` is a name it allows."""
+    """Raise `GlossaError` unless there is a valid token and `repo_id` is a valid name."""
     api = HfApi(token=token)
     if "/" in repo_id:
         check_repo_id(repo_id)
@@ -207,7 +206,7 @@ def check_account(repo_id: str, token: str | None = None) -> None:
 
 
 def requirements(*extras: str) -> list[str]:
-    """Return the requirements of this package with the given extras, as lines of a `requirements.txt`."""
+    """The requirements of this package with these extras, as lines of a `requirements.txt`."""
     found = [Requirement(line) for line in importlib.metadata.requires("glossa-mt") or ()]
     wanted = [one for one in found if not one.marker or any(one.marker.evaluate({"extra": name}) for name in extras)]
     return sorted({f"{one.name}{_extras(one)}{one.specifier}" for one in wanted})
@@ -226,7 +225,7 @@ def preview(
     replace: bool = False,
     replace_card: bool = False,
 ) -> str:
-    """What a push would replace, delete and keep in the repository, a line each, or why it is not known."""
+    """Describe what a push would replace, delete and keep in the repository, or why this is unknown."""
     api = HfApi()
     try:
         with hub_errors(repo_id, api.endpoint):
@@ -236,11 +235,11 @@ def preview(
         if repo_type == "space" and there.exists:
             keep_header(api, repo_id, there, folder, replace_card)
     except GlossaError as error:
-        return f"What the push changes there: {error}"
+        return f"Changes to the repository: {error}"
     if not there.exists:
-        return "The repository is new, or is a private one that this token may not read."
+        return "The repository is new, or private and not readable with this token."
     planned = changes(folder, there, replace, replace_card or repo_type == "space")
-    return planned.text() or "Nothing there is replaced or deleted."
+    return planned.text() or "No existing file is replaced or deleted."
 
 
 def tree(folder: Path) -> str:
@@ -250,7 +249,7 @@ def tree(folder: Path) -> str:
 
 
 def check_repo_id(repo_id: str) -> None:
-    """Raise `GlossaError` unless `repo_id` is a "user/name" that the Hub allows."""
+    """Raise `GlossaError` unless `repo_id` is a valid "user/name"."""
     try:
         validate_repo_id(repo_id)
     except HFValidationError as error:
@@ -261,8 +260,8 @@ def check_repo_id(repo_id: str) -> None:
 
 @contextmanager
 def hub_errors(repo_id: str, endpoint: str) -> Iterator[None]:
-    """Turn errors of the Hub client into a `GlossaError` that says what to do."""
-    again = "Nothing in the repository was changed; run the same command again."
+    """Convert errors of the Hub client to a `GlossaError` with advice."""
+    again = "Nothing in the repository was changed. Run the same command again."
     try:
         yield
     except _PUSH_ERRORS as error:
@@ -277,7 +276,7 @@ def hub_errors(repo_id: str, endpoint: str) -> Iterator[None]:
         elif isinstance(cause, HfHubHTTPError):
             message = _explain(cause, repo_id)
         elif isinstance(cause, (*_HTTP_ERRORS, ConnectionError)):
-            message = f"The Hub ({endpoint}) does not answer: {cause or type(cause).__name__}."
+            message = f"The Hub ({endpoint}) does not respond: {cause or type(cause).__name__}."
         else:
             raise
         raise GlossaError(f"{message} {again}") from error
@@ -291,14 +290,14 @@ def _explain(error: HfHubHTTPError, repo_id: str) -> str:
         return "The Hub does not know this token. Log in again with `hf auth login`, or set HF_TOKEN to a valid token."
     if status == 402:
         return (
-            f"The Hub makes such a Space only for accounts that pay: {error.server_message}. `--space` without a "
-            "value pushes a page that is free."
+            f"The Hub creates such a Space only for paying accounts: {error.server_message}. `--space` without a "
+            "value pushes a free static page."
         )
     if status == 412:
-        return f"{repo_id} has changed while the push looked at it."
+        return f"{repo_id} was changed during the push."
     if status == 403:
         return (
-            f"This token may not write to {repo_id}. Give a repository of your own, or a token with write permission "
+            f"This token may not write to {repo_id}. Give your own repository, or a token with write permission "
             "(https://huggingface.co/settings/tokens)."
         )
     reason = error.server_message or str(error).splitlines()[0]

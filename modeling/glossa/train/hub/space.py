@@ -1,4 +1,4 @@
-"""Spaces for a model: a static page that translates in the visitor's browser, or a server in Docker."""
+"""Spaces for a model: a static page that translates in the visitor's browser, or a Docker server."""
 
 import json
 import shutil
@@ -15,7 +15,7 @@ from .changes import CARD, There
 from .facts import Run
 
 EXTRAS = shipped("model_card")  # the endpoint handler and the Space in Docker
-# A page that sends these is isolated, and may use several threads.
+# With these headers, a page is isolated and may use several threads.
 HEADERS = {
     "cross-origin-embedder-policy": "require-corp",
     "cross-origin-opener-policy": "same-origin",
@@ -29,7 +29,7 @@ SCORES = {"bleu": "BLEU", "chrf": "chrF++"}
 
 
 def page_facts(run: Path, license: str | None = None) -> dict[str, Any]:
-    """What a page says of the model of a run: a `note`, a paragraph each, and its license."""
+    """Facts about the model of a run for a page: a `note` as a list of paragraphs, and the license."""
     facts = Run(run)
     paragraphs = [f"A Glossa model, {facts.direction}." if facts.direction else "A Glossa model."]
     for row in facts.results[:1]:
@@ -44,7 +44,7 @@ def page_facts(run: Path, license: str | None = None) -> dict[str, Any]:
 
 
 def stage_page(run: Path, repo_id: str, folder: Path, license: str | None = None) -> None:
-    """Make the page of a run, which is in `folder`, a static Space: write its card."""
+    """Write the card that makes the page of a run in `folder` a static Space."""
     header = {
         "title": repo_id.split("/")[-1],
         "emoji": "🗨️",
@@ -62,7 +62,7 @@ def stage_page(run: Path, repo_id: str, folder: Path, license: str | None = None
 
 
 def stage_server(repo_id: str, folder: Path, requirements: list[str]) -> None:
-    """Write a Space that serves the model `repo_id` in Docker into `folder`, with this package, which it runs."""
+    """Write a Docker Space that serves the model `repo_id` to `folder`, including this package."""
     skipped = shutil.ignore_patterns("__pycache__")
     shutil.copytree(EXTRAS / "space", folder, dirs_exist_ok=True, ignore=skipped)
     shutil.copytree(PACKAGE, folder / "glossa", ignore=skipped)
@@ -78,9 +78,9 @@ def stage_server(repo_id: str, folder: Path, requirements: list[str]) -> None:
 
 
 def keep_header(api: HfApi, repo_id: str, there: There, folder: Path, replace: bool) -> None:
-    """Keep what somebody wrote into the README of a Space: of its header only what the new page needs changes.
+    """Keep the edited README of an existing Space, and update only the header fields that the new page needs.
 
-    Raises `GlossaError` if the Space is of another kind, whose program the page would replace; `replace` allows it.
+    Raises `GlossaError` if the Space is of another kind, unless `replace` is set.
     """
     if CARD not in there.files or CARD in there.own:
         return
@@ -91,8 +91,8 @@ def keep_header(api: HfApi, repo_id: str, there: There, folder: Path, replace: b
     old_kind, kind = card.data.get("sdk"), new.data.get("sdk")
     if old_kind not in (None, kind) and not replace:
         raise GlossaError(
-            f"The Space {repo_id} runs {old_kind}, and this push would make it {kind}, which hides what it shows now. "
-            "Give another --repo_id, or --replace_card to change it."
+            f"The Space {repo_id} has the SDK {old_kind}, and this push would change it to {kind}, which hides its "
+            "current content. Give another --repo_id, or --replace_card to change it."
         )
     for name in ("sdk", "app_port", "app_file", "models", "custom_headers", "license"):
         value = new.data.get(name)

@@ -1,1 +1,1 @@
-"""What a run will be, decided before it begins: settings, sizes by the data, start, resume, checks, devices."""
+"""Planning of a run before it starts: settings, model size, starting point, resuming, checks and devices."""

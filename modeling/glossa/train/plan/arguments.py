@@ -25,11 +25,10 @@ class Origin:
     """The origin of a setting's value, and the reason for it.
 
     Args:
-        kind: "recipe" or "flag" if somebody named it; "resumed" if it comes from the run that is continued, "start"
-            if it comes from the model in `init_from`, "prepared" if it is that of prepared token ids, "chosen" if it
-            follows from the data, "device" if it follows from the device, "trial" if it was measured, "environment"
-            if a variable of the environment asks for it.
-        reason: The recipe, the run, the variable, or what the value follows from.
+        kind: "recipe" or "flag" if set explicitly, "resumed" for the value of the resumed run, "start" for that of the
+            model in `init_from`, "prepared" for that of prepared token ids, "chosen" if it depends on the data,
+            "device" if it depends on the device, "trial" if measured, "environment" for an environment variable.
+        reason: The recipe, the run, the variable, or what determines the value.
     """
 
     kind: Literal["recipe", "flag", "resumed", "start", "prepared", "chosen", "device", "trial", "environment"]
@@ -38,9 +37,9 @@ class Origin:
 
 @dataclass(frozen=True)
 class Settings:
-    """All settings of a run. They are never changed; [`Settings.with_values`] returns a changed copy.
+    """All settings of a run. Immutable; [`Settings.with_values`] returns a modified copy.
 
-    `origins` tells where each value comes from, by name; settings that are not in it have their default.
+    `origins` has the origin of each value by name; settings without origin have their default.
     """
 
     data: DataArguments
@@ -84,7 +83,7 @@ class Settings:
             )
 
     def _check_pretraining(self) -> None:
-        """Pretraining gives no translations, so nothing is watched, weighted or pushed."""
+        """Raise `GlossaError` for settings that do not work with pretraining, which does not translate."""
         training = self.training
         if training.push_to_hub:
             raise GlossaError(
@@ -129,11 +128,11 @@ class Settings:
 
     @property
     def named(self) -> frozenset[str]:
-        """Names of the settings in the recipe and on the command line. Others may be chosen, see `sizing`."""
+        """Names of the settings in the recipe and on the command line. Others may be chosen, see [`sizing`]."""
         return frozenset(name for name, origin in self.origins.items() if origin.kind in ("recipe", "flag"))
 
     def with_values(self, values: Mapping[str, Any], origin: Origin) -> "Settings":
-        """A copy of the settings with `values`, by name and of the right types, which come from `origin`."""
+        """A copy of the settings with `values` by name, which must have the right types and come from `origin`."""
         groups: dict[str, Any] = {
             name: replace(group, **_own(group, values))
             for name in ("data", "tokenizer", "model", "translator")
@@ -144,9 +143,9 @@ class Settings:
         return replace(self, **groups, origins={**self.origins, **dict.fromkeys(values, origin)})
 
     def config(self, **tokens: Any) -> GlossaConfig:
-        """The configuration of a new model; `tokens` are the fields that follow from its vocabulary.
+        """The configuration of a new model; `tokens` are the fields that depend on its vocabulary.
 
-        Raises `GlossaError` if sizes do not fit together.
+        Raises `GlossaError` if sizes are inconsistent.
         """
         try:
             return GlossaConfig(**dataclasses.asdict(self.model), **tokens)
@@ -154,7 +153,7 @@ class Settings:
             raise GlossaError(str(error.__cause__ or error)) from error
 
     def recipe(self) -> dict:
-        """Every setting with its value, as a recipe that repeats the run."""
+        """All settings with their values, as a recipe that repeats the run."""
         values = self.training.to_dict()
         for group in (self.data, self.tokenizer, self.model, self.translator):
             values |= dataclasses.asdict(group)
@@ -162,7 +161,7 @@ class Settings:
         for name in ("hub_token", "accelerator_config"):  # a secret, and a value that every run derives
             values.pop(name)
         defaults = {name: setting.default for name, setting in catalog.settings().items()}
-        # Empty values are kept if the default is not empty, or a run of the recipe would have the default.
+        # Keep empty values with a non-empty default, which a run of the recipe would use otherwise.
         return {
             name: value
             for name, value in values.items()
@@ -173,10 +172,10 @@ class Settings:
 def completed(
     training: GlossaTrainingArguments, model: Any, translator: TranslatorArguments
 ) -> GlossaTrainingArguments:
-    """`training` with what follows from other settings: the learning rate of a factor, and the metric of pretraining.
+    """Derive settings from others: the learning rate from `learning_rate_factor`, and the metric of pretraining.
 
-    Pretraining gives no translations, so nothing is generated or scored by BLEU. Raises `GlossaError` for a factor
-    with another schedule.
+    Pretraining does not translate, so nothing is generated or scored by BLEU. Raises `GlossaError` for a factor with
+    an unsuitable schedule.
     """
     values: dict[str, Any] = {}
     if training.learning_rate_factor is not None:
@@ -187,7 +186,7 @@ def completed(
                 f"warmup_steps {training.warmup_steps}; it requires inverse_sqrt and at least 1 warm-up step. Set "
                 "these, or give learning_rate."
             )
-        # After warm-up the formula falls with step^-0.5, as inverse_sqrt does, so the peak is enough.
+        # After warm-up the rate falls with step^-0.5, as in inverse_sqrt, so the peak determines the schedule.
         values["learning_rate"] = training.learning_rate_factor * (model.d_model * training.warmup_steps) ** -0.5
     if translator.objective != "translation":
         metric = training.metric_for_best_model or ""
@@ -203,9 +202,9 @@ def _own(group: Any, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def parse_settings(given: catalog.Given | Sequence[str]) -> Settings:
-    """Settings from a recipe and a command line, or from its words `[RECIPE] [--name value ...]`.
+    """Parse settings from a recipe and a command line, or from its words `[RECIPE] [--name value ...]`.
 
-    Raises `GlossaError` for an unknown setting, with the nearest known name, and for a value that is not allowed.
+    Raises `GlossaError` for an unknown setting, with the most similar known name, and for an invalid value.
     """
     if not isinstance(given, catalog.Given):
         given = catalog.parse(given)
@@ -222,7 +221,7 @@ def parse_settings(given: catalog.Given | Sequence[str]) -> Settings:
     data, tokenizer, model, translator, training = groups
     if data.trust_data == CHECKS:
         logger.warning(
-            "trust_data turns off all checks of the data. Name the ones that are wrong: %s.", ", ".join(CHECKS)
+            "trust_data turns off all checks of the data. Name only the checks that fail: %s.", ", ".join(CHECKS)
         )
     threads = environment_threads()
     # Launchers of several processes set the variable themselves.

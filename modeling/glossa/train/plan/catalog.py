@@ -1,4 +1,4 @@
-"""Recipes and all settings that they can hold, read without importing torch or transformers.
+"""Recipes and all their settings, read without importing torch or transformers.
 
 Glossa's own settings are tables that need no library. Those of transformers are read from its source code, since
 importing it takes seconds: `--help` and errors about unknown settings are immediate.
@@ -24,7 +24,7 @@ from ...base.errors import GlossaError
 from ...base.shipped import shipped
 from ...base.values import MEANINGS, from_json, interval_problem, nearest, typed
 from ..data.arguments import RANGES, DataArguments, TokenizerArguments
-from ..data.filters import FILTERS, FORMER_NAMES, PREFIX, checked, gathered
+from ..data.filters import FILTERS, FORMER_NAMES, PREFIX, check_filters, nest_filters
 from .table import ModelArguments, TrainingSettings, TranslatorArguments
 
 RECIPES = shipped("configuration")
@@ -36,7 +36,7 @@ GROUPS = {
     "translator": TranslatorArguments,
     "training": TrainingSettings,
 }
-# The classes of transformers whose settings GlossaTrainingArguments inherits, and their files, base class first.
+# The transformers classes that GlossaTrainingArguments inherits from, and their files, base class first.
 INHERITED = {"TrainingArguments": "training_args.py", "Seq2SeqTrainingArguments": "training_args_seq2seq.py"}
 # Settings of earlier versions (see the changelog), with the only value that a recipe may still give them.
 REMOVED = {
@@ -48,7 +48,7 @@ REMOVED = {
 REFUSED = ("per_device_train_batch_size", "generation_num_beams")
 NULL = "null"  # None on the command line
 EMPTY = ("", NULL, "~")  # how YAML writes None
-KINDS = {kind.__name__: kind for kind in (bool, int, float)}  # that are read here; others are texts
+KINDS = {kind.__name__: kind for kind in (bool, int, float)}  # types parsed here; others are texts
 
 
 @dataclass(frozen=True)
@@ -74,19 +74,19 @@ class Setting:
 
     @property
     def kinds(self) -> list[Any]:
-        """The types of its values that are read here; none for texts and what only the real parser can read."""
+        """The types of its values that are parsed here; empty for texts and types left to the final parser."""
         names = {kind.strip() for kind in self.type.split("|")} - {"None"}
         return [KINDS[name] for name in sorted(names)] if names <= KINDS.keys() else []
 
     def read(self, value: str) -> Any:
-        """What the text `value` stands for; None if it is not of the setting's type."""
+        """Parse the text `value`; None if it is not of the setting's type."""
         if self.kinds:
             return next((found for kind in self.kinds if (found := typed(kind, value)) is not None), None)
         choices = re.fullmatch(r"Literal\[(.*)\]", self.type)
         return value if choices is None or value in _choices(choices[1]) else None
 
     def problem(self, value: str) -> str | None:
-        """What is wrong with the text `value`; None if it is valid or only the real parser can check it."""
+        """The problem with the text `value`; None if it is valid, or left to the final parser."""
         if value == NULL and self.optional:
             return None
         if value == NULL and self.type.startswith("list"):
@@ -123,7 +123,7 @@ def _type_name(annotation: Any) -> str:
 
 
 def _inherited() -> dict[str, Setting]:
-    """The settings of transformers' arguments, from its source: importing it would take seconds."""
+    """The settings of transformers' arguments, parsed from its source, since importing it takes seconds."""
     found: dict[str, Setting] = {}
     if (folder := transformers_folder()) is None:
         return found
@@ -143,7 +143,7 @@ def _inherited() -> dict[str, Setting]:
 
 
 def _value(node: ast.expr | None) -> tuple[Any, str, bool]:
-    """Default, meaning and whether it can be set, of `field(...)` or a plain value."""
+    """The default, the meaning and whether it can be set, of `field(...)` or a plain value."""
     if not isinstance(node, ast.Call):
         return _constant(node), "", True
     keywords = {keyword.arg: keyword.value for keyword in node.keywords}
@@ -168,7 +168,7 @@ def documented(docstring: str) -> dict[str, str]:
 
 
 def transformers_folder() -> Path | None:
-    """The folder of the library, which is not imported; None if it is not installed."""
+    """The folder of transformers, without importing it; None if it is not installed."""
     spec = importlib.util.find_spec("transformers")
     return Path(spec.submodule_search_locations[0]) if spec is not None and spec.submodule_search_locations else None
 
@@ -207,7 +207,7 @@ class Given:
     options: Mapping[str, str] = field(default_factory=dict)
 
     def place(self, message: str) -> str:
-        """A prefix for an error message that begins with a setting: "Command line: ", "RECIPE: " or ""."""
+        """The prefix for an error message that begins with a setting: "Command line: ", "RECIPE: " or ""."""
         name = message.split(" ")[0].partition(".")[0]
         if name in self.flags:
             return "Command line: "
@@ -215,7 +215,7 @@ class Given:
 
     @contextmanager
     def placed(self) -> Iterator[None]:
-        """An error that names a setting then says where its value is from."""
+        """Add the origin of the value to errors about a setting."""
         try:
             yield
         except GlossaError as error:
@@ -234,12 +234,12 @@ class Given:
         return replace(self, recipe=name, values=merged)
 
     def save(self, path: Path) -> None:
-        """Write them to a file, for [`Given.load`]."""
+        """Write the settings to a file, for [`Given.load`]."""
         path.write_text(json.dumps(asdict(self) | {"flags": sorted(self.flags)}), encoding="utf-8")
 
     @classmethod
     def load(cls, path: Path) -> "Given":
-        """What [`Given.save`] wrote."""
+        """Read a file of [`Given.save`]."""
         saved = json.loads(path.read_text(encoding="utf-8"))
         return cls(**saved | {"flags": frozenset(saved["flags"])})
 
@@ -269,9 +269,9 @@ def parse(argv: Sequence[str], options: Mapping[str, Sequence[str]] = MappingPro
             raise GlossaError(f"Command line: {unknown(name)}")
         else:
             flags[name] = _read("Command line", name, own)
-    flags = gathered(flags)
+    flags = nest_filters(flags)
     if "filters" in flags:
-        flags["filters"] = checked(flags["filters"], "Command line: ")
+        flags["filters"] = check_filters(flags["filters"], "Command line: ")
     given = Given(None, flags, frozenset(flags), taken)
     return given if recipe is None else given.on_recipe(recipe)
 
@@ -296,14 +296,16 @@ def read_recipe(name: str) -> dict[str, Any]:
     """The settings of a recipe, of their types. Raises `GlossaError` if the file is not a recipe, or for a setting."""
     path = find_recipe(name)
     try:
-        # The default loader would read `no` as false and `1e-4` as a string.
+        # The default loader reads `no` as false and `1e-4` as a string.
         recipe = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.BaseLoader) or {}
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise GlossaError(f"{path}: not a YAML file: {error}") from error
     if not isinstance(recipe, dict):
         raise GlossaError(f"{path}: a recipe must consist of lines `setting: value`.")
     values: dict[str, Any] = {}
-    for setting, value in gathered({key: value for key, value in recipe.items() if not _is_gone(key, value)}).items():
+    for setting, value in nest_filters(
+        {key: value for key, value in recipe.items() if not _is_gone(key, value)}
+    ).items():
         if setting not in settings():
             raise GlossaError(f"{path}: {unknown(setting)}")
         values[setting] = _from_yaml(path, setting, value)
@@ -313,8 +315,8 @@ def read_recipe(name: str) -> dict[str, Any]:
 def _from_yaml(path: Path, name: str, value: Any) -> Any:
     setting = settings()[name]
     if name == "filters":
-        return checked(value, f"{path}: ")
-    if isinstance(value, dict):  # whose values have no declared types
+        return check_filters(value, f"{path}: ")
+    if isinstance(value, dict):  # values in mappings have no declared types
         return json.dumps({key: from_json(text) for key, text in value.items()})
     if value in EMPTY:
         if not setting.optional and (problem := setting.problem(NULL)):
@@ -324,7 +326,7 @@ def _from_yaml(path: Path, name: str, value: Any) -> Any:
 
 
 def _is_gone(name: str, value: Any) -> bool:
-    """Whether a setting of a recipe was removed and is off, so that nothing is lost without it."""
+    """Whether a setting of a recipe was removed, and its value is the one that turned it off."""
     if name not in REMOVED or value in EMPTY:
         return name in REMOVED
     neutral = REMOVED[name]
@@ -337,10 +339,10 @@ def _is_gone(name: str, value: Any) -> bool:
 
 
 def _read(where: str, name: str, words: list) -> Any:
-    """The value of a setting that is written as these words."""
+    """Parse the value of a setting from words."""
     setting = settings()[name]
     if name == "trust_data" and not words:
-        return ["true"]  # it once was a flag
+        return ["true"]  # formerly a flag
     if setting.type.startswith("list"):
         if words == [NULL] and not setting.optional:
             raise GlossaError(f"{where}: {name} is {NULL}; {setting.problem(NULL)}.")
@@ -356,7 +358,7 @@ def _read(where: str, name: str, words: list) -> Any:
 
 
 def _one(name: str, words: list[str]) -> Any:
-    """The only one of the words; True for none, as of a flag."""
+    """The single word; "true" without words, as for a flag."""
     if len(words) > 1:
         raise GlossaError(f"Command line: {name} takes one value, not {len(words)}: {', '.join(map(str, words))}.")
     return words[0] if words else True

@@ -1,4 +1,4 @@
-"""The devices of a run: cores, bf16 instructions, FSDP and DeepSpeed, and a step for trials."""
+"""Devices of a run: CPU cores, bf16 support, FSDP and DeepSpeed, and a training step for trials."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -13,7 +13,7 @@ from ...base.jobs.pool import cores
 
 
 def available_cores() -> int:
-    """The cores of this process: its share if a launcher started several on this machine."""
+    """The number of CPU cores for this process; its share if a launcher started several processes."""
     return max(cores() // int(os.environ.get("LOCAL_WORLD_SIZE", 1)), 1)
 
 
@@ -28,9 +28,9 @@ def name_of_cpu(capabilities: Mapping) -> str:
 
 
 def loss_options(model: Any, label_smoothing: float) -> dict[str, Any]:
-    """How a Glossa model is asked for the loss of training: smoothed, and without logits, which nothing reads.
+    """The arguments of a Glossa model for the training loss: with label smoothing and without unused logits.
 
-    Models of other families do not know these arguments.
+    Empty for models of other families, which lack these arguments.
     """
     if model.config.model_type != "glossa":
         return {}
@@ -38,7 +38,7 @@ def loss_options(model: Any, label_smoothing: float) -> dict[str, Any]:
 
 
 def trial_step(model: Any, batch: dict[str, torch.Tensor], bf16: bool) -> Callable[[], None]:
-    """Forward and backward pass of `model` on `batch`, which leave no gradients behind."""
+    """A function that runs a forward and backward pass of `model` on `batch`, and clears the gradients."""
     device = next(model.parameters()).device.type
 
     def step() -> None:
@@ -51,12 +51,12 @@ def trial_step(model: Any, batch: dict[str, torch.Tensor], bf16: bool) -> Callab
 
 
 def is_sharded(training: TrainingArguments) -> bool:
-    """Whether the run uses FSDP, by the setting `fsdp` or by the launch file of Accelerate."""
+    """Whether the run uses FSDP, through the setting `fsdp` or the config file of Accelerate."""
     return bool(training.fsdp) or os.environ.get("ACCELERATE_USE_FSDP", "").lower() == "true"
 
 
 def uses_deepspeed(training: TrainingArguments) -> bool:
-    """Whether the run uses DeepSpeed, by the setting `deepspeed` or by the launch file of Accelerate."""
+    """Whether the run uses DeepSpeed, through the setting `deepspeed` or the config file of Accelerate."""
     return bool(training.deepspeed) or os.environ.get("ACCELERATE_USE_DEEPSPEED", "").lower() == "true"
 
 

@@ -1,4 +1,4 @@
-"""The plan of a run before it starts: each value with its origin and reason. Downloads nothing and trains nothing."""
+"""The plan of a run: all values with origin and reason. Neither downloads nor trains."""
 
 import json
 from dataclasses import fields
@@ -11,7 +11,7 @@ from ..data.pairs import prepare_pairs
 from ..data.streaming.streams import Stream, is_stream
 from . import catalog
 from .arguments import Settings
-from .precision import is_open, settle_precision
+from .precision import is_open, resolve_precision
 from .settings import GROUPS
 from .sizing import adopt_choices, choosable, choose_for_pairs
 from .start import MODEL, VOCABULARY, adopt_start, adopt_vocabulary
@@ -21,10 +21,10 @@ DEFAULT = "default"
 
 
 def explain(settings: Settings, form: str = "text") -> str:
-    """The plan of a run as a table ("text"), or as a recipe whose comments have the origins ("yaml").
+    """The plan of a run as a table ("text"), or as a recipe with the origins as comments ("yaml").
 
-    It has all settings of Glossa, and the Trainer settings that somebody named. Defaults come last in each group.
-    Values that are known only during the run are shown with what they depend on.
+    It has all settings of Glossa, and the Trainer settings that are set. Defaults come last in each group. For values
+    determined during the run, it shows what they depend on.
     """
     settings, unknown = decide(settings)
     values, known = settings.recipe(), catalog.settings()
@@ -45,12 +45,12 @@ def explain(settings: Settings, form: str = "text") -> str:
         title = str(group._argument_group_name).partition(" (")[0]  # type: ignore[attr-defined]
         lines += ["", f"# {title}" if form == "yaml" else title]
         lines += [row.yaml() if form == "yaml" else row.text() for row in decided + defaults]
-    lines += ["", f"{'# ' if form == 'yaml' else ''}{left} other settings of transformers' Trainer have its defaults."]
+    lines += ["", "# " * (form == "yaml") + f"{left} other settings of transformers' Trainer have their defaults."]
     return "\n".join(lines[1:])
 
 
 class Row(NamedTuple):
-    """One setting; `value` is JSON, or "" if it is not known yet."""
+    """A setting; `value` is JSON, or "" if not yet known, and `came` describes its origin."""
 
     name: str
     value: str
@@ -61,16 +61,16 @@ class Row(NamedTuple):
         return f"  {self.name:{NAME}} {self.value:{VALUE}} {self.came}"
 
     def yaml(self) -> str:
-        """A line of the recipe; a comment if the run would have the same value without it."""
+        """A line of the recipe; commented out for a default or an unknown value."""
         if not self.value:
             return f"# {self.name}: {self.came}"
         return f"{'# ' if self.came == DEFAULT else ''}{self.name}: {self.value}  # {self.came}"
 
 
 def decide(settings: Settings) -> tuple[Settings, dict[str, str]]:
-    """Choose what can be chosen without training; returns the settings, and for each open one what will decide it."""
+    """Choose all settings that need no training; returns them, and for each undecided one what will decide it."""
     unknown: dict[str, str] = {}
-    settings = settle_precision(adopt_choices(adopt_vocabulary(settings)))
+    settings = resolve_precision(adopt_choices(adopt_vocabulary(settings)))
     start = settings.translator.init_from
     away = start is not None and not Path(start).is_dir()
     if away:

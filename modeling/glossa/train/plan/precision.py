@@ -1,4 +1,4 @@
-"""The precision of a run: bf16 where the device is faster with it, if nobody has named one."""
+"""The default precision of a run: bf16 if the device is faster with it."""
 
 import os
 
@@ -9,15 +9,15 @@ from .arguments import Origin, Settings
 from .devices import has_bf16, name_of_cpu, uses_deepspeed
 from .processes import resumed_recipe
 
-LAUNCHER = "ACCELERATE_MIXED_PRECISION"  # a launch file of Accelerate sets it, to "no" by default
+LAUNCHER = "ACCELERATE_MIXED_PRECISION"  # set by `accelerate launch`, to "no" by default
 
 
-def settle_precision(settings: Settings) -> Settings:
-    """The settings with `bf16`, if it is known before a trial.
+def resolve_precision(settings: Settings) -> Settings:
+    """Return the settings with `bf16`, if it can be determined without a trial.
 
-    A resumed run keeps its precision. A new run takes the one in its launch file, if that is bf16. Otherwise it uses
-    bf16 on GPUs that compute in it, and float32 on other devices, except for a CPU with bf16 instructions, which needs
-    a trial. All processes must call this; the first one decides.
+    A resumed run keeps its precision. A new run uses bf16 if Accelerate's config file sets it. Otherwise it uses bf16
+    on GPUs that support it and float32 on other devices, except for a CPU with bf16 instructions, which needs a trial.
+    All processes must call this; the first one decides.
     """
     if not is_open(settings):
         return settings
@@ -30,7 +30,7 @@ def settle_precision(settings: Settings) -> Settings:
 
 
 def is_open(settings: Settings) -> bool:
-    """Whether nothing has decided about the precision: no setting, launch file, DeepSpeed or [`settle_precision`]."""
+    """Whether the precision is undecided: not set by settings, launcher, DeepSpeed or [`resolve_precision`]."""
     if not settings.origins.keys().isdisjoint(("bf16", "fp16")) or uses_deepspeed(settings.training):
         return False
     return os.environ.get(LAUNCHER, "no") in ("no", "bf16")
@@ -42,7 +42,7 @@ def with_bf16(settings: Settings, bf16: bool, origin: Origin) -> Settings:
 
 
 def _by_device(settings: Settings) -> tuple[bool, Origin] | None:
-    """Whether the launch file or the device asks for bf16; None for a CPU that has instructions for it."""
+    """Whether the launcher or the device selects bf16, with the origin; None for a CPU with bf16 instructions."""
     if os.environ.get(LAUNCHER) == "bf16":
         return True, Origin("environment", LAUNCHER)
     device = settings.training.device.type

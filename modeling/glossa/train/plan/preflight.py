@@ -1,4 +1,4 @@
-"""Checks before any data is read, for errors that would otherwise end a run after hours."""
+"""Checks before any data is read, for errors that would otherwise stop a run after hours."""
 
 import logging
 import os
@@ -29,14 +29,14 @@ logger = logging.getLogger(__name__)
 
 METRICS = ("bleu", "chrf", "loss", "token_accuracy")  # of an evaluation
 GIB = 2**30
-# Settings that change or average weights directly, and would see only one process's part of them.
+# Settings that need complete weights, of which a process has only a part.
 UNSHARDED = ("lora_rank", "muon_learning_rate", "average_checkpoints")
 # Endings of the files in a run's folder.
 FILES = {".json", ".md", ".png", ".py", ".safetensors", ".yaml"}
 
 
 def check_before_data(settings: Settings) -> None:
-    """Raise `GlossaError` for a metric, library, account or folder that the run will need and that is not there."""
+    """Raise `GlossaError` if the run lacks a metric, library, account, folder or disk space that it will need."""
     training = settings.training
     _check_metric(training)
     _check_ignored(settings)
@@ -85,7 +85,7 @@ def check_sharding(settings: Settings) -> None:
 
 
 def _outline(settings: Settings) -> GlossaForConditionalGeneration:
-    """The model without weights; about the right size if it starts from another one."""
+    """The model without weights; with `init_from`, only approximately of the right size."""
     sizes = {"vocab_size": settings.tokenizer.vocab_size, "decoder_vocab_size": settings.tokenizer.target_vocab_size}
     if settings.tokenizer.tokenizer:
         tokenizer = with_languages(reused_tokenizer(settings, settings.tokenizer.tokenizer), settings)
@@ -128,13 +128,13 @@ def _check_ignored(settings: Settings) -> None:
     training = settings.training
     if training.generation_num_beams not in (None, 1):
         raise GlossaError(
-            f"generation_num_beams is {training.generation_num_beams}, but validation while training is greedy. Leave "
-            "it out; num_beams is for the finished model."
+            f"generation_num_beams is {training.generation_num_beams}, but validation during training is greedy. "
+            "Leave it out; num_beams is for the finished model."
         )
     if training.per_device_train_batch_size != GlossaTrainingArguments.per_device_train_batch_size:
         raise GlossaError(
-            f"per_device_train_batch_size is {training.per_device_train_batch_size}, but batches are cut by tokens. "
-            "Leave it out, and set batch_tokens."
+            f"per_device_train_batch_size is {training.per_device_train_batch_size}, but batches are limited by "
+            "tokens. Leave it out, and set batch_tokens."
         )
     if "schedule_free" in training.optim:
         raise GlossaError(
@@ -143,13 +143,13 @@ def _check_ignored(settings: Settings) -> None:
         )
     if training.lora_rank and training.average_checkpoints:
         raise GlossaError(
-            f"lora_rank is {training.lora_rank} and average_checkpoints {training.average_checkpoints}; the adapters "
-            "that are saved alone would not be averaged. Set only one of them."
+            f"lora_rank is {training.lora_rank} and average_checkpoints {training.average_checkpoints}, but the saved "
+            "adapters would not be averaged. Set only one of them."
         )
 
 
 def _check_positions(settings: Settings) -> None:
-    """Raise `GlossaError` if training texts may be longer than a table of positions."""
+    """Raise `GlossaError` if training texts may exceed the learned positions."""
     model, longest = settings.model, settings.data.max_length
     table = min(model.max_source_positions, model.max_target_positions)
     if model.position_embedding_type == "learned" and longest > table:
@@ -160,7 +160,7 @@ def _check_positions(settings: Settings) -> None:
 
 
 def _check_alignment(settings: Settings) -> None:
-    """Raise `GlossaError` if `alignment_head` is set and there are no pairs to align, or it cannot be trained."""
+    """Raise `GlossaError` if `alignment_head` is set, but there are no pairs to align or it cannot be trained."""
     if not settings.training.alignment_head:
         return
     start, objective = settings.translator.init_from, settings.translator.objective
@@ -177,7 +177,7 @@ def _check_alignment(settings: Settings) -> None:
 
 
 def _check_memory(settings: Settings) -> None:
-    """Raise `GlossaError` if `memory` is set for a stream, or without the package that looks for matches."""
+    """Raise `GlossaError` if `memory` is set for a stream, or its package is not installed."""
     if not settings.data.memory:
         return
     if is_stream(settings.data):
@@ -212,7 +212,7 @@ def _check_optimizer(training: GlossaTrainingArguments, model: GlossaForConditio
 
 
 def _check_places(run: Path) -> None:
-    """Raise `GlossaError` for a folder in a place where a file of the run is written, at the end of training."""
+    """Raise `GlossaError` for a folder with the name of a file that the run writes at the end of training."""
     for path in sorted(run.glob("*")):
         if path.is_dir() and path.suffix in FILES:
             raise GlossaError(f"{path} is a folder, but the run writes a file of this name. Rename or remove it.")

@@ -1,4 +1,4 @@
-"""How many processes train on a CPU."""
+"""The number of processes for training on a CPU."""
 
 import logging
 import os
@@ -21,21 +21,22 @@ from .settings import GlossaTrainingArguments, ModelArguments
 logger = logging.getLogger(__name__)
 
 # The memory of a process, from measurements of models with widths of 128 to 512 and batches of 574 to 2,048 tokens.
-OWN_BYTES = 2**30  # libraries, texts, and some to spare
-WEIGHT_BYTES = 22  # a weight, its gradient, its momentum, and what the optimizer computes for it
-ACTIVATIONS = 40  # numbers that wait for the backward pass, for each element of a layer's output
-BF16 = 1.5  # times the memory of float32, at most: copies of the weights, and kernels for the shapes of batches
-COPIES = sys.platform == "linux"  # other systems cannot copy a process that has loaded these libraries
+OWN_BYTES = 2**30  # libraries, texts and a reserve
+WEIGHT_BYTES = 22  # a weight, its gradient, its momentum and temporary values of the optimizer
+ACTIVATIONS = 40  # values saved for the backward pass per element of a layer's output
+BF16 = 1.5  # maximum memory relative to float32: copies of the weights, and kernels for the shapes of batches
+COPIES = sys.platform == "linux"  # other systems cannot fork a process that has loaded these libraries
 
 
 def choose_processes(given: Mapping[str, Any]) -> int:
-    """The number of processes for a training on the CPU; 1 with an accelerator, or if a launcher started several.
+    """The number of processes for training on the CPU; 1 with an accelerator, or if a launcher started several.
 
-    Processes that share the batches of a step wait for each other once a step, and asleep. Threads wait after each
-    operation, so that another busy program makes them many times slower. `cpu_processes` sets the number. By default
-    it is 1 if threads are named; or the number of the resumed run; or the largest number up to the cores that divides
-    the batches of a step, as far as the memory goes, and 1 where a training by several may differ from one by one: on
-    streams, on texts, and from a trained model.
+    Processes that share the batches of a step wait for each other once per step, without using the CPU. Threads wait
+    after each operation, so that another busy program makes them many times slower.
+
+    `cpu_processes` sets the number. By default it is 1 if the number of threads is set; or that of the resumed run; or
+    1 for streams, pretraining and fine-tuning, where results may depend on the number of processes; or the largest
+    number that divides the batches of a step and for which cores and memory suffice.
 
     Args:
         given: The settings in the recipe and on the command line, by name.
@@ -53,7 +54,7 @@ def choose_processes(given: Mapping[str, Any]) -> int:
                 "batches of a step. Give a number that divides it."
             )
         if wanted > 1 and not COPIES:
-            logger.warning("cpu_processes is %d; on this system one process trains, with the same results.", wanted)
+            logger.warning("cpu_processes is %d, but this system supports one. Results are the same.", wanted)
         return wanted if COPIES else 1
     if given.get("cpu_threads") or environment_threads():
         return 1
@@ -67,8 +68,8 @@ def choose_processes(given: Mapping[str, Any]) -> int:
     chosen = _largest_share(batches, min(wanted, free // each))
     if chosen < wanted:
         logger.warning(
-            "Memory for %d of %d processes: each takes about %.1f GiB, and %.1f GiB are free. A lower batch_tokens "
-            "takes less; --cpu_processes %d starts them all.", chosen, wanted, each / 2**30, free / 2**30, wanted,
+            "Memory for %d of %d processes: each takes about %.1f GiB, and %.1f GiB are free. Lower batch_tokens, or "
+            "set --cpu_processes %d to start all.", chosen, wanted, each / 2**30, free / 2**30, wanted,
         )  # fmt: skip
     return chosen
 
@@ -79,7 +80,7 @@ def _largest_share(batches: int, most: int) -> int:
 
 
 def process_bytes(given: Mapping[str, Any]) -> int:
-    """About the memory of a process that trains, in bytes, for the sizes of model and batches in `given`."""
+    """The estimated memory of a training process in bytes, for the sizes of model and batches in `given`."""
     groups = (TokenizerArguments, ModelArguments, GlossaTrainingArguments)
     size: dict[str, Any] = {field.name: field.default for group in groups for field in fields(group)}
     size |= {name: value for name, value in given.items() if value is not None}
@@ -92,7 +93,7 @@ def process_bytes(given: Mapping[str, Any]) -> int:
 
 
 def lack_of_memory(recipe: Mapping[str, Any], processes: int) -> str:
-    """What to say if so many processes of this kind, which are about to train, have no memory for bf16; else ""."""
+    """The reason why this number of processes has too little memory for bf16; "" if it suffices."""
     each, free = BF16 * process_bytes(recipe), psutil.virtual_memory().available
     if processes * (each - psutil.Process().memory_info().rss) <= free:
         return ""
@@ -100,7 +101,7 @@ def lack_of_memory(recipe: Mapping[str, Any], processes: int) -> str:
 
 
 def resumed_recipe(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The recipe of the run that is continued; empty for a new run."""
+    """The recipe of the resumed run; empty for a new run."""
     wanted = given.get("resume_from_checkpoint")
     if str(wanted or "no").lower() in ("false", "no"):
         return {}

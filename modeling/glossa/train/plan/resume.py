@@ -1,4 +1,4 @@
-"""Continuing a run: from which checkpoint, and whether settings and data are unchanged."""
+"""Resuming a run: choose the checkpoint, and check that settings and data are unchanged."""
 
 import logging
 from pathlib import Path
@@ -16,7 +16,7 @@ from ...base.run_folder import (
     was_sharded,
     without_secrets,
 )
-from ..data.filters import flattened, gathered, settled
+from ..data.filters import enabled_filters, flatten_filters, nest_filters
 from ..data.streaming.streams import is_stream
 from . import catalog
 from .arguments import Settings
@@ -24,9 +24,9 @@ from .devices import is_sharded
 
 logger = logging.getLogger(__name__)
 
-# Settings outside of model and tokenizer that decide how the weights change, which a resumed run keeps.
-# The limits, the log, evaluation, checkpoints and hardware may change, and so may the place of the same data. The
-# number of processes may change together with gradient_accumulation_steps: see `_check_step`.
+# Settings besides those of model and tokenizer that determine the weights, so a resumed run must keep them. Limits,
+# logging, evaluation, checkpoints, hardware and the location of the data may change, and the number of processes
+# together with gradient_accumulation_steps, see `_check_step`.
 FIXED = (
     "objective", "source_language", "target_language", "split_seed", "validation_size", "test_size",
     "max_train_samples", "streaming", "max_length", "split_sentences", "keep_out", "sources", "augmentation",
@@ -36,21 +36,21 @@ FIXED = (
     "adam_epsilon", "optim", "optim_args", "max_grad_norm", "label_smoothing_factor",
     "lora_rank", "alignment_head", "seed", "data_seed",
 )  # fmt: skip
-# Settings that take effect after the last step: if one changes, the end of a finished run is repeated.
+# Settings that take effect after the last step. If one changes, the end of a finished run is repeated.
 FINAL = (
     "average_checkpoints", "load_best_model_at_end", "num_beams", "length_penalty",
     "max_new_tokens",
 )  # fmt: skip
 LENGTH = ("num_train_epochs", "max_steps")
-# Settings that say where the data of a source are.
+# Settings with the location of a source's data.
 PLACES = ("name", "dataset", "dataset_config", "data_path", "source_column", "target_column")
 
 
 def starting_point(settings: Settings) -> Path | None:
-    """The checkpoint that the run continues from; None for a run that starts.
+    """The checkpoint from which the run resumes; None for a new run.
 
-    `resume_from_checkpoint: true` takes the last whole checkpoint of the run's folder, or starts from scratch.
-    Raises `GlossaError` if the folder already holds a run that is not to be continued, or a checkpoint is missing.
+    `resume_from_checkpoint: true` selects the last usable checkpoint in the run's folder, or starts from scratch.
+    Raises `GlossaError` if the folder already has a run that is not resumed, or a checkpoint is missing or damaged.
     """
     run, wanted = RunFolder(settings.training.output_dir), settings.training.resume_from_checkpoint
     if wanted is None or str(wanted).lower() in ("false", "no"):
@@ -63,7 +63,7 @@ def starting_point(settings: Settings) -> Path | None:
     if str(wanted).lower() in ("true", "yes", "last"):
         return _last_usable(run)
     if not Path(wanted).is_dir():
-        raise GlossaError(f"resume_from_checkpoint is {wanted!r}, which is no folder. Give a checkpoint, or true.")
+        raise GlossaError(f"resume_from_checkpoint is {wanted!r}, which is not a folder. Give a checkpoint, or true.")
     if damage := find_damage(Path(wanted)):
         raise GlossaError(
             f"{wanted} cannot be continued: {damage}. Give --resume_from_checkpoint true, which takes the newest "
@@ -73,25 +73,25 @@ def starting_point(settings: Settings) -> Path | None:
 
 
 def _last_usable(run: RunFolder) -> Path | None:
-    """The newest whole checkpoint; `None` if the folder has no checkpoint, not even a damaged one.
+    """The newest usable checkpoint; None if there is no checkpoint.
 
     The state is the last file of a checkpoint. If a run was killed while it wrote the state of its first checkpoint,
-    there is none to continue from either.
+    there is no usable checkpoint either.
     """
     whole = run.checkpoints(whole=True)
     if not whole and any(run.path.glob("*.safetensors")):
         raise GlossaError(
-            f"{run.path} holds a finished model and no checkpoint to resume. Give another --output_dir, with "
+            f"{run.path} contains a finished model, but no checkpoint to resume. Give another --output_dir, with "
             "--init_from to start from its weights."
         )
     if len(whole) == 1 and find_damage(whole[0]) == f"{CHECKPOINT_STATE} is damaged":
-        logger.warning("%s, the only checkpoint, was not written to its end. The run starts again.", whole[0])
+        logger.warning("%s, the only checkpoint, is incomplete. The run starts again.", whole[0])
         return None
     for checkpoint in reversed(whole):
         damage = find_damage(checkpoint)
         if not damage:
             return checkpoint
-        logger.warning("%s cannot be continued: %s. An older checkpoint is taken.", checkpoint, damage)
+        logger.warning("%s cannot be continued: %s. Trying an older checkpoint.", checkpoint, damage)
     if whole:
         raise GlossaError(
             f"No checkpoint in {run.path} can be continued: {whole[-1].name}: {find_damage(whole[-1])}. Start a new "
@@ -101,7 +101,7 @@ def _last_usable(run: RunFolder) -> Path | None:
 
 
 def is_finished(settings: Settings) -> bool:
-    """Whether `resume_from_checkpoint: true` has nothing left to do: the run is complete and matches `settings`."""
+    """Whether there is nothing left to resume: the run is complete and matches `settings`."""
     run = RunFolder(settings.training.output_dir)
     if str(settings.training.resume_from_checkpoint).lower() not in ("true", "yes", "last") or not run.is_complete():
         return False
@@ -110,7 +110,7 @@ def is_finished(settings: Settings) -> bool:
 
 
 def final_state(checkpoint: Path, settings: Settings) -> TrainerState | None:
-    """The state in a checkpoint of the last step; None if steps are left. The Trainer would take one more step."""
+    """The state of a checkpoint at the last step; None if steps remain. The Trainer would train one step more."""
     if not (checkpoint / CHECKPOINT_STATE).is_file() or not _same_length(RunFolder(checkpoint.parent), settings):
         return None
     state = TrainerState.load_from_json(str(checkpoint / CHECKPOINT_STATE))
@@ -133,11 +133,8 @@ def check_checkpoint(checkpoint: Path, settings: Settings) -> None:
 
 
 def check_settings(run: RunFolder, settings: Settings) -> dict[str, Any]:
-    """The settings of `run`.
-
-    Raises `GlossaError`, with each difference, if the run had other settings that must stay.
-    """
-    saved, current = gathered(run.recipe), settings.recipe()
+    """Return the settings of `run`. Raises `GlossaError`, with all differences, if settings that must stay differ."""
+    saved, current = nest_filters(run.recipe), settings.recipe()
     if not saved:
         logger.warning("%s has no recipe to compare the settings with.", run.path)
         return saved
@@ -146,11 +143,11 @@ def check_settings(run: RunFolder, settings: Settings) -> dict[str, Any]:
         for name, setting in catalog.settings().items()
         if setting.group in ("model", "tokenizer") or name in FIXED
     ]
-    # Recipes of earlier versions lack newer settings, which were then off.
+    # Recipes of earlier versions lack newer settings, which were off.
     off = {"repair_text": False, "alignment_head": False, "placeholder_augmentation": 0.0, "memory": False}
     both = [
         {name: _fixed_part(name, recipe.get(name, off.get(name))) for name in fixed}
-        | flattened(settled(recipe.get("filters")) | {"exclude": None})  # whose files may move
+        | flatten_filters(enabled_filters(recipe.get("filters")) | {"exclude": None})  # whose files may move
         for recipe in (saved, current)
     ]
     differences = [
@@ -167,9 +164,9 @@ def check_settings(run: RunFolder, settings: Settings) -> dict[str, Any]:
 
 
 def _check_step(checkpoint: Path, saved: dict[str, Any], settings: Settings) -> None:
-    """Raise `GlossaError` if a step has another number of batches than before: its batches would differ.
+    """Raise `GlossaError` if the number of batches per step has changed, since batches would differ.
 
-    It is also raised if only one of the two training runs uses FSDP, which keeps the optimizer in other files.
+    Also raises it if only one of the two runs uses FSDP, which saves the optimizer in other files.
     """
     if was_sharded(checkpoint) != is_sharded(settings.training):
         ways = ("with", "without") if was_sharded(checkpoint) else ("without", "with")
@@ -214,7 +211,8 @@ def _fixed_part(name: str, value: Any) -> Any:
     """The part of a setting that must not change; data may move, since fingerprints identify them."""
     if name == "sources" and value:
         return [
-            {key: without_secrets(own) for key, own in gathered(entry).items() if key not in PLACES} for entry in value
+            {key: without_secrets(own) for key, own in nest_filters(entry).items() if key not in PLACES}
+            for entry in value
         ]
     return value
 

@@ -1,4 +1,4 @@
-"""The settings of a run as dataclasses, one for each group."""
+"""The settings of a run as dataclasses, one per group."""
 
 import copy
 import sys
@@ -27,25 +27,25 @@ class GlossaTrainingArguments(TrainingSettings, Seq2SeqTrainingArguments):  # ty
     def __post_init__(self):
         self.report_to = self.report_to or "none"  # null in a recipe
         if self.ddp_find_unused_parameters is None:
-            self.ddp_find_unused_parameters = False  # every weight of the models has a gradient in each step
+            self.ddp_find_unused_parameters = False  # all weights have gradients in every step
         if self.report_to == "tensorboard" and is_trackio_available():
             self.report_to = ["tensorboard", "trackio"]
         if not torch.accelerator.is_available():
-            self.use_cpu = True  # without it, the Trainer refuses bf16 on a machine without an accelerator
+            self.use_cpu = True  # otherwise the Trainer refuses bf16 on a machine without an accelerator
         if not sys.stderr.isatty():
             self.disable_tqdm = True  # a progress bar would fill a log file
         check_ranges(self)
         check_deepspeed(self)
-        if "://" in self.output_dir:  # it would become a folder with this name
+        if "://" in self.output_dir:  # a folder with this name would be created
             raise GlossaError(
-                f"output_dir is {masked(self.output_dir)}, but a run is written to a folder of this machine. Give a "
-                "folder, and copy the finished run."
+                f"output_dir is {masked(self.output_dir)}, but a run is written to a local folder. Give a folder, and "
+                "copy the finished run."
             )
-        self._settle_best()
+        self._resolve_best_model()
         super().__post_init__()
         if self.hours is not None and self.max_steps > 0:
             raise GlossaError(f"hours is {self.hours} and max_steps {self.max_steps}; set only one of them.")
-        # In addition to the last checkpoints the Trainer keeps the best one, and counts it.
+        # The Trainer also keeps the best checkpoint, which counts toward the limit.
         needed = self.average_checkpoints + (self.average_checkpoints > 0)
         if self.save_total_limit is not None and needed > self.save_total_limit:
             raise GlossaError(
@@ -53,8 +53,8 @@ class GlossaTrainingArguments(TrainingSettings, Seq2SeqTrainingArguments):  # ty
                 f"Set save_total_limit to {needed} or more: the best checkpoint is kept too."
             )
 
-    def _settle_best(self) -> None:
-        """Load the best checkpoint by default if each has a score; the Trainer's error names its own rule."""
+    def _resolve_best_model(self) -> None:
+        """Load the best checkpoint by default if every checkpoint has a score; refuse to load it otherwise."""
         evaluates, saves = (getattr(value, "value", value) for value in (self.eval_strategy, self.save_strategy))
         possible = evaluates != "no" and saves in (evaluates, "best")
         if self.load_best_model_at_end is None:
@@ -62,22 +62,22 @@ class GlossaTrainingArguments(TrainingSettings, Seq2SeqTrainingArguments):  # ty
         if self.load_best_model_at_end and not possible:
             raise GlossaError(
                 f"load_best_model_at_end is true, but eval_strategy is {evaluates} and save_strategy {saves}: the "
-                "best checkpoint is known only if each is evaluated. Set both to epoch or both to steps, or leave "
-                "load_best_model_at_end out."
+                "best checkpoint is known only if all checkpoints are evaluated. Set both to epoch or both to steps, "
+                "or leave load_best_model_at_end out."
             )
 
     def frozen(self, **values: Any) -> Self:
-        """A copy with these values, which nothing changes any more."""
+        """An immutable copy with these values."""
         made = self.for_trainer()
         for name, value in values.items():
             setattr(made, name, value)
-        if "bf16" in values:  # as the Trainer derives it
+        if "bf16" in values:  # derived as in the Trainer
             made.mixed_precision = "bf16" if made.bf16 else "no"
         made.__dict__[_FROZEN] = True
         return made
 
     def for_trainer(self) -> Self:
-        """A copy for the Trainer, which changes its own."""
+        """A mutable copy for the Trainer, which modifies its arguments."""
         made = copy.copy(self)
         made.__dict__.pop(_FROZEN, None)
         return made
@@ -89,13 +89,13 @@ class GlossaTrainingArguments(TrainingSettings, Seq2SeqTrainingArguments):  # ty
 
     @property
     def accumulated(self) -> int:
-        """Batches that each process has in a step: its share, if the run itself started the processes."""
+        """Batches per step and process; a share of `gradient_accumulation_steps` if the run started the processes."""
         shared = self.device.type == "cpu" and self.cpu_processes == self.world_size
         return self.gradient_accumulation_steps // self.world_size if shared else self.gradient_accumulation_steps
 
     @property
     def order_seed(self) -> int:
-        """Seed of the order of batches and of the corruption of texts."""
+        """Seed of the batch order and of the corruption of texts."""
         return self.seed if self.data_seed is None else self.data_seed
 
 

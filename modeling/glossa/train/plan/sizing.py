@@ -1,4 +1,4 @@
-"""Choice of the settings that are not named, by the number of training pairs and the hours allowed."""
+"""Default settings chosen by the number of training pairs and the available hours."""
 
 import logging
 import math
@@ -29,17 +29,17 @@ from .processes import resumed_recipe
 
 logger = logging.getLogger(__name__)
 
-TRIAL_LENGTH = 20  # tokens of each side, before there is a vocabulary
-CHARACTERS = 4  # of a token, about
-WIDE = 3  # an ideograph, kana or Hangul syllable counts as so many characters: a token has one or two of them
-SEEN = 300_000  # pairs in all passes, at least: with fewer, training has too few steps (docs/results.md)
-PASSES = 2  # a model that sees fewer, and less than half of what it should, is too large for the time allowed
-OVERHEAD = 1.3  # of the optimizer, evaluations and checkpoints; the trial has only forward and backward passes
-SHORT = 0.4  # of the passes, at most; a run of so few is better with less dropout (docs/results.md)
+TRIAL_LENGTH = 20  # tokens per side in the trial, before there is a vocabulary
+CHARACTERS = 4  # approximate characters per token
+WIDE = 3  # characters that an ideograph, kana or Hangul syllable counts for: a token has one or two of these
+SEEN = 300_000  # minimum pairs over all passes; with fewer, training has too few steps (docs/results.md)
+PASSES = 2  # if fewer passes, and fewer than half of those wanted, fit into the hours, the model is too large
+OVERHEAD = 1.3  # for optimizer, evaluations and checkpoints; the trial has only forward and backward passes
+SHORT = 0.4  # maximum share of the passes for which less dropout is better (docs/results.md)
 LESS_DROPOUT = 0.1
-EVALUATIONS_AN_HOUR = 10  # with `hours`, so that they do not take most of a short run
-# Settings that belong together: if one of a group is named, the others of the group are not chosen either. Settings
-# after the bar are not chosen, but decide about the group.
+EVALUATIONS_AN_HOUR = 10  # maximum with `hours`, so that they do not dominate a short run
+# Settings that belong together. If one of a group is set explicitly, no other setting of the group is chosen. Settings
+# after the bar are never chosen, but also prevent the choice of their group.
 GROUPS = (
     "vocab_size | tokenizer target_vocab_size tokenizer_model",
     "d_model encoder_layers decoder_layers encoder_attention_heads decoder_attention_heads num_key_value_heads "
@@ -50,16 +50,16 @@ GROUPS = (
     "eval_strategy eval_steps save_strategy save_steps |",
     "augmentation | placeholder_augmentation dataloader_persistent_workers max_steps",
 )
-KEPT = 3  # of the groups: a run with init_from has the vocabulary, model and dropout of its start
-FURTHER = 0.5  # of passes and rates, for a model that was only pretrained (docs/results.md)
-# For a translator: the passes for `TUNED_PAIRS` pairs; more for fewer pairs, fewer for more. A higher rate, or Muon,
-# learns faster and forgets far more (docs/decisions.md).
+KEPT = 3  # groups not chosen with init_from, which provides vocabulary, model and dropout
+FURTHER = 0.5  # factor for passes and learning rates of a pretrained model (docs/results.md)
+# Fine-tuning of a translator: the passes for `TUNED_PAIRS` pairs; more for fewer pairs, fewer for more. A higher rate,
+# or Muon, learns faster but forgets far more (docs/decisions.md).
 TUNED_PAIRS, TUNED_PASSES, MOST_TUNED_PASSES, FEWER = 2000, 8, 15, 0.3
 TUNED_RATE = 5e-4
-ADAPTER_RATE = 3e-3  # that of quickstart-adapter
+ADAPTER_RATE = 3e-3  # as in quickstart-adapter
 OTHER_RATE = 0.05  # divided by the width, for models of other families: 1e-4 for 512, 5e-5 for 1,024
-TUNED_EVALUATIONS = 0.1  # of the steps
-AUGMENTED_PASSES = 4  # from so many on, augmentation costs next to nothing (docs/results.md)
+TUNED_EVALUATIONS = 0.1  # fraction of the steps
+AUGMENTED_PASSES = 4  # minimum passes for which augmentation costs next to nothing (docs/results.md)
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,8 @@ class Size:
     a pass over many pairs takes days; fewer if `hours` is short.
 
     Few pairs need more dropout (Araabi and Monz 2020). Gowda and May 2020 also recommend a small vocabulary, of about
-    1,000 pieces for 30,000 pairs, but on Multi30k 8,000 pieces translate better, with 10,000 pairs of it too
-    (docs/results.md). A text that is too small for so many pieces gets fewer.
+    1,000 pieces for 30,000 pairs, but on Multi30k 8,000 pieces translate better, even for 10,000 pairs
+    (docs/results.md). If the text is too small for this vocabulary, it gets smaller.
     """
 
     pairs: float
@@ -128,7 +128,7 @@ ON_GPU = (
 
 
 def choose_for_pairs(settings: Settings, train: Dataset, report: DataReport) -> Settings:
-    """The settings, with unnamed ones chosen by the training pairs; see [`choose_settings`]."""
+    """Choose settings by the training pairs, as in [`choose_settings`]."""
     if not choosable(settings):
         return settings
     some = train.select(range(0, len(train), max(len(train) // 1000, 1)))["target"]
@@ -136,9 +136,9 @@ def choose_for_pairs(settings: Settings, train: Dataset, report: DataReport) -> 
 
 
 def choose_settings(settings: Settings, pairs: int, texts: Sequence[str] = ()) -> Settings:
-    """The settings, with unnamed ones chosen by the number of training pairs, the device and the hours.
+    """Return the settings, with those not set explicitly chosen by the number of pairs, the device and the hours.
 
-    `texts` are some of the targets.
+    `texts` is a sample of the targets.
     """
     device, start = settings.training.device.type, settings.translator.init_from
     sizes = ON_CPU if device == "cpu" else ON_GPU
@@ -146,16 +146,16 @@ def choose_settings(settings: Settings, pairs: int, texts: Sequence[str] = ()) -
     size = replace(sizes[number], passes=max(sizes[number].passes, math.ceil(SEEN / pairs)))
     if settings.training.hours is not None and size.dimensions().keys() <= choosable(settings) | prepared(settings):
         tokens = pairs * sum(map(_tokens, texts)) / max(len(texts), 1)
-        size = size_within(settings, [*sizes[:number], size], tokens)
+        size = size_for_hours(settings, [*sizes[:number], size], tokens)
     if start:
-        size = further(settings, sizes[number], pairs)
+        size = size_for_start(settings, sizes[number], pairs)
     if is_sharded(settings.training) or uses_deepspeed(settings.training):
-        size = replace(size, muon_learning_rate=None)  # it needs whole matrices
+        size = replace(size, muon_learning_rate=None)  # Muon needs complete matrices
     values = size.settings()
     if start:
         values |= {"eval_steps": TUNED_EVALUATIONS, "save_steps": TUNED_EVALUATIONS}
     if settings.training.hours is not None:
-        # A share of the steps; at most a half, since 1 would be every step.
+        # A fraction of the steps, at most a half, since 1 would mean every step.
         share = min(max(values["eval_steps"], 1 / (EVALUATIONS_AN_HOUR * settings.training.hours)), 0.5)
         values |= {"eval_steps": share, "save_steps": share}
     chosen = {name: value for name, value in values.items() if name in choosable(settings)}
@@ -169,9 +169,9 @@ def choose_settings(settings: Settings, pairs: int, texts: Sequence[str] = ()) -
 
 
 def show_choices(settings: Settings) -> None:
-    """Log the settings that were chosen, as options that give the same in another run.
+    """Log the chosen settings, as options to repeat them in another run.
 
-    Only after the tokenizer is built: a text may have fewer tokens than were chosen.
+    Call this after the tokenizer is built, since the vocabulary may be smaller than chosen.
     """
     chosen = {name: origin.reason for name, origin in settings.origins.items() if origin.kind == "chosen"}
     if chosen:
@@ -183,8 +183,8 @@ def show_choices(settings: Settings) -> None:
         )
 
 
-def further(settings: Settings, size: Size, pairs: int) -> Size:
-    """`size` for the model of `init_from`: fewer passes with lower rates, by its kind and the number of pairs."""
+def size_for_start(settings: Settings, size: Size, pairs: int) -> Size:
+    """Adapt `size` to the model of `init_from`: fewer passes and lower rates, by its kind and the number of pairs."""
     start = str(settings.translator.init_from)
     config, recipe = load_config(start), RunFolder(start).recipe
     if recipe.get("objective", "translation") != "translation":
@@ -192,19 +192,19 @@ def further(settings: Settings, size: Size, pairs: int) -> Size:
         muon = size.muon_learning_rate and FURTHER * size.muon_learning_rate
         return replace(size, passes=passes, learning_rate=rate, muon_learning_rate=muon)
     passes = max(1, min(MOST_TUNED_PASSES, round(TUNED_PASSES * (TUNED_PAIRS / pairs) ** FEWER)))
-    width = getattr(config, "hidden_size", None) or config.encoder.hidden_size  # of two models in one
+    width = getattr(config, "hidden_size", None) or config.encoder.hidden_size  # of an encoder-decoder composite
     rate = TUNED_RATE if config.model_type == "glossa" else OTHER_RATE / width
     rate = ADAPTER_RATE if settings.training.lora_rank else rate
     return replace(size, passes=passes, learning_rate=rate, muon_learning_rate=None)
 
 
 def _tokens(text: str) -> float:
-    """About how many tokens a vocabulary that is not yet trained will make of `text`."""
+    """The estimated number of tokens in `text`, before the vocabulary is trained."""
     return sum(WIDE if unicodedata.east_asian_width(character) in "WF" else 1 for character in text) / CHARACTERS
 
 
-def size_within(settings: Settings, sizes: Sequence[Size], tokens: float) -> Size:
-    """The largest of `sizes` of which enough passes over so many tokens fit into the hours, else the smallest.
+def size_for_hours(settings: Settings, sizes: Sequence[Size], tokens: float) -> Size:
+    """The largest of `sizes` for which enough passes over `tokens` tokens fit into the hours, or else the smallest.
 
     Passes and dropout come from the last size, which fits the number of pairs; short runs have less dropout.
     """
@@ -223,7 +223,7 @@ def size_within(settings: Settings, sizes: Sequence[Size], tokens: float) -> Siz
 
 
 def seconds_per_token(settings: Settings, size: Size) -> float:
-    """Time of forward and backward passes for a target token, by a new model of this size on one batch."""
+    """Time of the forward and backward pass per target token, measured with a new model of this size on one batch."""
     device = settings.training.device
     with torch.random.fork_rng():
         model = GlossaForConditionalGeneration(GlossaConfig(**size.dimensions())).train()
@@ -240,7 +240,7 @@ def seconds_per_token(settings: Settings, size: Size) -> float:
 
 
 def adopt_choices(settings: Settings) -> Settings:
-    """The settings with the values that a resumed run chose at its start, from its recipe."""
+    """Return the settings with the values that a resumed run chose at its start, from its recipe."""
     recipe = resumed_recipe(vars(settings.training))
     if not recipe:
         return settings
@@ -249,7 +249,7 @@ def adopt_choices(settings: Settings) -> Settings:
         names |= {"num_train_epochs"}
         if hours != recipe.get("hours"):
             logger.warning(
-                "hours is %g, but it counts from the start of a run. The resumed run keeps its %g passes.",
+                "hours is %g, but it applies only to a new run. The resumed run keeps its %g passes.",
                 hours, recipe["num_train_epochs"],
             )  # fmt: skip
     origin = Origin("resumed", str(settings.training.output_dir))
@@ -257,9 +257,9 @@ def adopt_choices(settings: Settings) -> Settings:
 
 
 def choosable(settings: Settings) -> set[str]:
-    """Names of the settings that are chosen by the number of pairs, since neither recipe nor command line names them.
+    """Names of the settings chosen by the number of pairs, since neither recipe nor command line sets them.
 
-    Pretraining chooses none.
+    Empty for pretraining.
     """
     names: set[str] = set()
     if settings.translator.objective != "translation":
@@ -269,7 +269,7 @@ def choosable(settings: Settings) -> set[str]:
         if settings.named.isdisjoint([*chosen.split(), *deciding.split()]):
             names |= set(chosen.split())
     if is_stream(settings.data) or tokens_of(sources_of(settings.data)) is not None:
-        names -= {"augmentation"}  # their token ids and vocabulary are made, or rows pass only once
+        names -= {"augmentation"}  # prepared pairs have token ids, and rows of a stream are seen only once
     return names - prepared(settings)
 
 
@@ -278,10 +278,10 @@ def prepared(settings: Settings) -> set[str]:
     return {name for name, origin in settings.origins.items() if origin.kind == "prepared"}
 
 
-def settle_vocabulary(settings: Settings, tokenizer: PreTrainedTokenizerBase) -> Settings:
-    """The settings with the size that a new vocabulary has if the text has fewer tokens than were chosen for it."""
+def resolve_vocabulary_size(settings: Settings, tokenizer: PreTrainedTokenizerBase) -> Settings:
+    """Return the settings with the size of a new vocabulary, if it is smaller than the chosen size."""
     found = len(tokenizer)
     if "vocab_size" not in choosable(settings) or found >= settings.tokenizer.vocab_size:
         return settings
-    logger.info("The training text has no more tokens, so vocab_size is %d.", found)
+    logger.info("The training text has only %d tokens, so vocab_size is lowered.", found)
     return settings.with_values({"vocab_size": found}, settings.origins["vocab_size"])

@@ -21,7 +21,7 @@ from ...translate.languages import Languages
 from ...translate.loading import load_config, load_model, load_tokenizer
 from ..data.arguments import DataArguments, TokenizerArguments
 from ..data.encoding.corruption import special_tokens
-from ..data.encoding.extension import extended, parts_of
+from ..data.encoding.extension import extend_vocabulary, piece_parts
 from ..data.mixture import sources_of, target_languages
 from ..data.prepared import tokens_of
 from .arguments import Origin, Settings
@@ -29,18 +29,18 @@ from .settings import ModelArguments
 
 logger = logging.getLogger(__name__)
 
-DROPOUT = ("dropout", "attention_dropout", "activation_dropout")  # may change if a run starts from a trained model
+DROPOUT = ("dropout", "attention_dropout", "activation_dropout")  # may differ from those of a trained starting model
 SMOOTHING = "label_smoothing_factor"
-FEWEST_TOKENS = 3  # transformers makes a tokenizer of special tokens and one mark if SentencePiece's file is missing
+FEWEST_TOKENS = 3  # without SentencePiece's file, transformers creates a tokenizer of special tokens and one mark
 MODEL = [field.name for field in fields(ModelArguments)]
 VOCABULARY = {field.name for field in fields(TokenizerArguments)} - {"tokenizer"}
 
 
 def adopt_start(settings: Settings) -> Settings:
-    """The settings with model and vocabulary of the model that `init_from` names, except for dropout that is named.
+    """Return the settings with model and vocabulary of `init_from`, except for explicitly set dropout.
 
-    A run that is resumed has them in its recipe, so that model may be gone when the run is finished. Warns of named
-    settings that have other values. Raises `GlossaError` if the model's configuration does not load.
+    A resumed run has them in its recipe, so the starting model need not exist any longer. Warns about explicitly set
+    values that differ. Raises `GlossaError` if the model's configuration does not load.
     """
     start, named = settings.translator.init_from, settings.named
     if start is None:
@@ -61,7 +61,7 @@ def adopt_start(settings: Settings) -> Settings:
 
 
 def adopt_vocabulary(settings: Settings) -> Settings:
-    """Take the tokenizer settings of a prepared folder, if its tokenizer is used."""
+    """Return the settings with the tokenizer settings of a prepared folder, if its tokenizer is used."""
     if not prepared_tokenizer(settings):
         return settings
     known = tokens_of(sources_of(settings.data))
@@ -71,7 +71,7 @@ def adopt_vocabulary(settings: Settings) -> Settings:
 
 
 def prepared_tokenizer(settings: Settings) -> str | None:
-    """The folder of the tokenizer with which the pairs were prepared, if the settings ask for no other vocabulary."""
+    """The folder of the tokenizer of prepared pairs; None if there is none or the settings need another vocabulary."""
     if settings.translator.objective != "translation" or settings.translator.init_from or settings.tokenizer.tokenizer:
         return None
     known = tokens_of(sources_of(settings.data))
@@ -83,7 +83,7 @@ def prepared_tokenizer(settings: Settings) -> str | None:
 
 
 def _settings_of(start: str) -> dict[str, Any]:
-    """The settings of model and vocabulary that a trained model had; of another family, dropout and smoothing only."""
+    """The model and vocabulary settings of a trained model; for other families, only dropout and label smoothing."""
     config = load_config(start)
     names = MODEL if config.model_type == "glossa" else DROPOUT
     found = {name: getattr(config, name) for name in names if hasattr(config, name)}
@@ -98,7 +98,7 @@ def _settings_of(start: str) -> dict[str, Any]:
 def check_family(settings: Settings) -> None:
     """Raise `GlossaError` if the model of `init_from` cannot be trained, or not with these settings.
 
-    That is a model of speech or images, one with an encoder only, a quantized one, or one that contradicts itself.
+    These are models of speech or images, encoder-only, quantized and inconsistent models.
     """
     start = str(settings.translator.init_from)
     config = load_config(start)
@@ -109,15 +109,15 @@ def check_family(settings: Settings) -> None:
     if not is_text_model(config):
         problem = "which does not translate text to text. Allowed are models of AutoModelForSeq2SeqLM for text"
     elif getattr(config, "quantization_config", None):
-        problem = "whose weights are quantized. Give the model that it was made from"
+        problem = "whose weights are quantized. Give the original model"
     elif named:
         problem = f"which keeps its architecture and vocabulary. Leave {named[0]} out"
     elif settings.training.muon_learning_rate and "muon_learning_rate" in settings.named:
-        problem = "whose matrices Muon does not know. Leave muon_learning_rate out"
+        problem = "which Muon does not support. Leave muon_learning_rate out"
     elif settings.training.fp16 and "t5" in config.model_type:
         problem = "whose values are too large for float16: its loss becomes NaN. Set bf16 to true instead of fp16"
     elif settings.translator.objective != "translation":
-        problem = f"which is not pretrained here. Leave objective {settings.translator.objective} out"
+        problem = f"which Glossa does not pretrain. Leave objective {settings.translator.objective} out"
     if problem:
         raise GlossaError(f"init_from is {start}, a model of the family {config.model_type}, {problem}.")
     problem = _contradiction(config, load_tokenizer(start))
@@ -136,7 +136,7 @@ def is_text_model(config: PreTrainedConfig) -> bool:
 
 
 def _contradiction(config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase) -> str:
-    """What in the files of a model does not fit the rest, or ""."""
+    """The inconsistency between the files of a model; "" if there is none."""
     sides = [getattr(config, side, None) or config for side in ("encoder", "decoder")]
     rows = [getattr(side, "vocab_size", None) or config.vocab_size for side in sides]
     rows[1] = getattr(config, "decoder_vocab_size", None) or rows[1]
@@ -158,7 +158,7 @@ def _contradiction(config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase)
 
 
 def load_start(settings: Settings) -> PreTrainedModel:
-    """The model that `init_from` names, in float32, with the dropout of the settings."""
+    """Load the model of `init_from` in float32, with the dropout of the settings."""
     start = str(settings.translator.init_from)
     config = load_config(start)
     dropout = {name: getattr(settings.model, name) for name in DROPOUT if hasattr(config, name)}
@@ -168,11 +168,11 @@ def load_start(settings: Settings) -> PreTrainedModel:
     # In half precision, small updates of the weights would be lost.
     model = load_model(start, dtype=torch.float32, **dropout)
     if Path(start).is_dir() and not any(Path(start).glob("*.safetensors")):
-        logger.info("The weights of %s are pickled: only tensors were read. They are saved as safetensors.", start)
+        logger.info("Read only tensors from the pickled weights of %s. They will be saved as safetensors.", start)
     for name, weight in model.state_dict().items():
         if not torch.isfinite(weight).all():
             raise GlossaError(
-                f"init_from is {start}, whose weight {name} is not a number everywhere: its training failed. Give "
+                f"init_from is {start}, whose weight {name} has values that are not finite: its training failed. Give "
                 "another model, or an earlier checkpoint."
             )
     if config.model_type != "glossa":
@@ -181,13 +181,13 @@ def load_start(settings: Settings) -> PreTrainedModel:
 
 
 def _try_search(model: PreTrainedModel, start: str) -> None:
-    """Raise `GlossaError` if `generate` does not begin with the settings of the model, as it will while training."""
+    """Raise `GlossaError` if `generate` fails with the generation config of the model."""
     ids = torch.zeros(1, 1, dtype=torch.long, device=model.device)
     try:
         model.generate(ids, attention_mask=torch.ones_like(ids), stopping_criteria=[_at_once])  # type: ignore
     except (ArithmeticError, IndexError, RuntimeError, TypeError, ValueError) as error:
         raise GlossaError(
-            f"init_from is {start}, whose generation_config.json does not work: {' '.join(str(error).split())} Mend "
+            f"init_from is {start}, whose generation_config.json does not work: {' '.join(str(error).split())} Repair "
             "that file, or give another model."
         ) from error
 
@@ -212,14 +212,14 @@ def with_tokens(tokenizer: PreTrainedTokenizerBase, settings: Settings) -> PreTr
 
 
 def private_tokens(data: DataArguments) -> list[str]:
-    """The special tokens that augmentation with placeholders, and a memory, write into texts."""
+    """The special tokens that placeholder augmentation and memory insert into texts."""
     return [*(SENTINELS if data.placeholder_augmentation else ""), *(MEMORY if data.memory else "")]
 
 
 def with_languages(tokenizer: PreTrainedTokenizerBase, settings: Settings) -> PreTrainedTokenizerBase:
-    """`tokenizer`, which asks for the target language of the data if it has several and they have one.
+    """Return `tokenizer`, set to the target language of the data if it has several and the data have one.
 
-    Raises `GlossaError` if the data have a target language that it lacks.
+    Raises `GlossaError` if it lacks a target language of the data.
     """
     if settings.translator.objective != "translation":
         return tokenizer
@@ -245,9 +245,9 @@ def with_languages(tokenizer: PreTrainedTokenizerBase, settings: Settings) -> Pr
 
 
 def add_language(tokenizer: PreTrainedTokenizerBase, language: str) -> None:
-    """Give `tokenizer` a token for one more target language, unless it has one.
+    """Add a token for a target language to `tokenizer`, unless it has one.
 
-    Raises `GlossaError` for tokenizers whose languages are fixed, or that have one target language.
+    Raises `GlossaError` for tokenizers with fixed languages or a single target language.
     """
     known = Languages.of_tokenizer(tokenizer)
     if find_language(language, known.targets) is not None and known.tagged:
@@ -255,8 +255,8 @@ def add_language(tokenizer: PreTrainedTokenizerBase, language: str) -> None:
     kind = type(getattr(tokenizer, "tokenizer", tokenizer)).__name__
     if not known.tagged or kind not in ("GlossaTokenizer", "NllbTokenizer"):
         raise GlossaError(
-            f"add_language is {language}, but the model of init_from takes no further language: its tokenizer is a "
-            f"{kind}{'' if known.tagged else ' of one target language'}. Give a Glossa model of several target "
+            f"add_language is {language}, but the model of init_from does not support new languages: its tokenizer is "
+            f"a {kind}{'' if known.tagged else ' of one target language'}. Give a Glossa model of several target "
             "languages, or NLLB."
         )
     token = language_token(language) if kind == "GlossaTokenizer" else nllb_code(language)
@@ -266,23 +266,23 @@ def add_language(tokenizer: PreTrainedTokenizerBase, language: str) -> None:
 
 
 def add_pieces(tokenizer: PreTrainedTokenizerBase, texts: Iterable[str], count: int) -> None:
-    """Give `tokenizer` the `count` pieces that byte-pair encoding would learn next from `texts`.
+    """Add the next `count` pieces that byte-pair encoding would learn from `texts` to `tokenizer`.
 
-    Raises `GlossaError` for tokenizers of other kinds, and with two vocabularies.
+    Raises `GlossaError` for other kinds of tokenizers, and for two vocabularies.
     """
     own: Any = getattr(tokenizer, "tokenizer", tokenizer)
     if not hasattr(own, "backend_tokenizer"):
         raise GlossaError(
-            f"add_vocabulary is {count}, but a {type(own).__name__} takes no further pieces. Leave add_vocabulary out."
+            f"add_vocabulary is {count}, which {type(own).__name__} does not support. Leave add_vocabulary out."
         )
     shared = target_vocabulary(own)
     if shared.get_vocab() != own.backend_tokenizer.get_vocab():
         raise GlossaError(f"add_vocabulary is {count}, but the model has two vocabularies. Leave add_vocabulary out.")
     first, sentences = len(tokenizer), list(texts)
     if hasattr(own, "target_tokenizer"):
-        own.target_tokenizer = extended(own.target_tokenizer, sentences, count, first)
+        own.target_tokenizer = extend_vocabulary(own.target_tokenizer, sentences, count, first)
         own._tagged.clear()
-    own._tokenizer = extended(own.backend_tokenizer, sentences, count, first)
+    own._tokenizer = extend_vocabulary(own.backend_tokenizer, sentences, count, first)
     logger.info("add_vocabulary: %d pieces were learned from the training targets.", len(tokenizer) - first)
 
 
@@ -317,7 +317,7 @@ def grow(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, known: int)
     several = getattr(tokenizer, "target_languages", ())
     names = getattr(tokenizer, "codes", None) or {code: language_token(code) for code in several}
     ids: Any = tokenizer.convert_tokens_to_ids(list(names.values()))
-    pieces = parts_of(tokenizer.backend_tokenizer, known) if hasattr(tokenizer, "backend_tokenizer") else {}
+    pieces = piece_parts(tokenizer.backend_tokenizer, known) if hasattr(tokenizer, "backend_tokenizer") else {}
     if before[0] >= len(tokenizer) and before[1] >= target:
         logger.info("The embeddings of the model have rows left for the new tokens.")
     elif target == len(tokenizer):

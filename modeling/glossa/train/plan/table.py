@@ -1,7 +1,6 @@
-"""The settings of a run that are Glossa's own, declared once. This module imports no library.
+"""Declarations of Glossa's settings of model, translator and training. Imports no library.
 
-Help, recipes and the command line read them here, before torch is imported. `settings.py` makes the Trainer's
-arguments of them.
+Help, recipes and the command line read them before torch is imported. `settings.py` combines them with the Trainer's.
 """
 
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from ...base.values import setting
 
 @dataclass(frozen=True)
 class ModelArguments:
-    """The architecture: the fields of `GlossaConfig` that a recipe may set; text and tokenizer give the others."""
+    """The architecture: the fields of `GlossaConfig` that a recipe may set. Others depend on text and tokenizer."""
 
     _argument_group_name = "model (its architecture)"
 
@@ -165,7 +164,7 @@ class TranslatorArguments:
 
 @dataclass
 class TrainingSettings:
-    """Settings of training that transformers' `Seq2SeqTrainingArguments` lacks, or that have other defaults here.
+    """Training settings that transformers' `Seq2SeqTrainingArguments` lacks, or that have other defaults.
 
     The optimizer defaults are from Vaswani et al. 2017, section 5.3. `learning_rate` is the peak of the schedule
     instead of a factor.

@@ -13,7 +13,7 @@ from typing import Any
 from sacrebleu.metrics import CHRF
 
 from ...base.errors import GlossaError
-from ...base.jobs.records import begin, locked, refuse_existing
+from ...base.jobs.records import begin_job, lock_output, refuse_existing
 from ...base.jobs.stage import Place, Stage, Work
 from ..build import load_engine
 from ..engines.engine import Search
@@ -178,13 +178,13 @@ class Job:
     def __init__(self, output: Path, settings: dict[str, Any]):
         self.output, self.folder = output, Path(f"{output}.parts")
         refuse_existing(output)
-        begin(self.folder, settings)
+        begin_job(self.folder, settings)
 
     def run(self, load: Callable[[], Work], chunks: dict[str, Chunk], place: Place) -> Counts:
         """Write the pairs of all chunks. `load` makes the function that translates one, once in each process."""
         stage = Stage("translating", self.folder, load, chunks)
         total = Counts()
-        with locked(self.output):
+        with lock_output(self.output):
             for result in stage.run(place, lambda chunk: len(chunk.rows), "texts").values():
                 total.add(Counts(**result))
             stage.join(".jsonl", self.folder / "output")

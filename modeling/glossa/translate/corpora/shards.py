@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ...base.errors import GlossaError
-from ...base.jobs.records import begin, locked, refuse_existing, stamp
+from ...base.jobs.records import begin_job, hash_bytes, lock_output, refuse_existing
 from ...base.jobs.stage import Place, Stage, Work
 from ..engines.stamps import stamp_models
 
@@ -94,8 +94,8 @@ class ShardJob:
         try:
             self.shards = list(find_shards(source))
             self.stamps = stamp_models(models)
-            content = stamp([repr(self.shards).encode()])
-            begin(self.folder, settings | self.stamps | {f"content of {source}": content})
+            content = hash_bytes([repr(self.shards).encode()])
+            begin_job(self.folder, settings | self.stamps | {f"content of {source}": content})
         except OSError as error:
             raise GlossaError(f"{error.filename}: {error.strerror}.") from error
 
@@ -108,7 +108,7 @@ class ShardJob:
         """
         shards = {f"{number:06d}": shard for number, shard in enumerate(self.shards)}
         stage = Stage("translating", self.folder, partial(_translator, load, self.source), shards)
-        with locked(self.output):
+        with lock_output(self.output):
             stage.run(place, lambda shard: shard.lines, "lines")
             done = self._merge(stage)
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -138,7 +138,7 @@ def find_shards(path: Path) -> Iterator[Shard]:
     with open(path, "rb") as file:
         while lines := list(islice(file, SHARD)):
             size = sum(map(len, lines))
-            yield Shard(first, len(lines), start, size, stamp(lines))
+            yield Shard(first, len(lines), start, size, hash_bytes(lines))
             first, start = first + len(lines), start + size
 
 
@@ -152,7 +152,7 @@ def _translate(translate: Translate, source: Path, shard: Shard, stem: Path) -> 
     with open(source, "rb") as file:
         file.seek(shard.start)
         content = file.read(shard.size)
-    if stamp([content]) != shard.stamp:
+    if hash_bytes([content]) != shard.stamp:
         raise GlossaError(
             f"{source} has changed while it was translated: lines {shard.first:,} to "
             f"{shard.first + shard.lines - 1:,} are others. Remove {stem.parent} and begin again."

@@ -16,7 +16,7 @@ import numpy
 from huggingface_hub import constants
 
 from ...base.errors import GlossaError
-from ...base.jobs.records import stamp
+from ...base.jobs.records import hash_bytes
 from ..loading import load_config, load_model, load_tokenizer
 from .engine import Engine, GenerateEngine, Search, Translation
 from .stamps import stamp_models
@@ -59,7 +59,7 @@ def place(name: str) -> Path | None:
     (content,) = stamp_models([name]).values()
     if not content:
         return None
-    key = stamp([f"{content} {FORM} {version('ctranslate2')}".encode()])
+    key = hash_bytes([f"{content} {FORM} {version('ctranslate2')}".encode()])
     return Path(constants.HF_HOME, "glossa", "engines", key)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from ...base.jobs.records import stamp, stamp_file
+from ...base.jobs.records import hash_bytes, hash_file
 
 # The files of a model's folder that decide its translations.
 MODEL_FILES: tuple[str, ...] = (
@@ -31,4 +31,4 @@ def _stamp_model(name: str) -> str:
             return ""  # it is not here yet
         return Path(cached).parent.name  # the commit
     files = sorted({path for pattern in MODEL_FILES for path in folder.glob(pattern) if path.is_file()})
-    return stamp(f"{path.name}\0{stamp_file(path)}\n".encode() for path in files)
+    return hash_bytes(f"{path.name}\0{hash_file(path)}\n".encode() for path in files)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ...base.errors import GlossaError
-from ...base.jobs.records import alone, stamp_file
+from ...base.jobs.records import hash_file, lock_path
 from ...base.languages import same_language
 from ...base.paths import ending
 from ...model.sentences_glossa import split_text
@@ -162,7 +162,7 @@ def build(path: Path, files: Sequence[Path], source_language: str, target_langua
     new = path.with_name(f"{path.name}.new")
     if path.exists():
         raise exists(path)
-    with alone(path, "file"):
+    with lock_path(path, "file"):
         new.unlink(missing_ok=True)
         try:
             with Memory.create(new, source_language, target_language) as memory:
@@ -212,4 +212,4 @@ def stamp_of(path: Path) -> list[str]:
     if is_memory(path):
         with Memory.open(path) as memory:
             return [f"{memory.version} {path}"]
-    return [stamp_file(file) for file in files_of(path)]
+    return [hash_file(file) for file in files_of(path)]

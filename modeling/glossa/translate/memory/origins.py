@@ -65,16 +65,16 @@ def _catalog_details(text: str, name: str) -> Iterator[Details]:
     number, date, singular = 0, "", 0
     for entry in po.entries(text, name):
         if entry.is_header:
-            header = po.string_of(text, entry.fields.get("msgstr"))
+            header = po.field_text(text, entry.fields.get("msgstr"))
             _, singular = po.plural_forms(header, name)
             revised = _REVISED.search(header)
             date = _date(" ".join(revised[1].split())) if revised else ""
             continue
         number += 1
         context = entry.fields.get("msgctxt")
-        own = Details(number, date, po.string_of(text, context) if context else None)
+        own = Details(number, date, po.field_text(text, context) if context else None)
         plural, forms = entry.fields.get("msgid_plural"), entry.translations
         if plural is not None and len(forms) > 1 and singular in forms:
-            pair = po.string_of(text, entry.fields.get("msgid")), po.string_of(text, forms[singular])
-            own = own._replace(plural=po.string_of(text, plural), singular=pair)
+            pair = po.field_text(text, entry.fields.get("msgid")), po.field_text(text, forms[singular])
+            own = own._replace(plural=po.field_text(text, plural), singular=pair)
         yield own

@@ -12,7 +12,7 @@ from typing import Any
 import xxhash
 
 from ...base.errors import GlossaError, require
-from ...base.languages import direction, same_language, settled_code
+from ...base.languages import direction, normalized_code, same_language
 from ...model.sentences_glossa import clean_text
 from . import index
 from .file import damaged, errors_refused, exists, made, opened
@@ -47,7 +47,7 @@ class Memory:
         if path.exists():
             raise exists(path)
         with errors_refused(path):
-            return cls(path, made(path, settled_code(source_language), settled_code(target_language)))
+            return cls(path, made(path, normalized_code(source_language), normalized_code(target_language)))
 
     @classmethod
     def open(cls, path: Path) -> "Memory":

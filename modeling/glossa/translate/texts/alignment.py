@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from ...base.word_links import Links, Words, between_spaces, find_words
+from ...base.word_links import Links, Words, find_words, token_links
 from ...model.sentences_glossa import clean_text
 from ..engines.engine import Engine, Translation
 
@@ -191,7 +191,7 @@ def _of_line(source: str, target: str, parts: Sequence[tuple[Pair, Links]]) -> L
             start = text.index(part, starts[side])
             words[side].extend(_moved(part_words, start))
             starts[side] = start + len(part)
-    return between_spaces((source, target), words, links)
+    return token_links((source, target), words, links)
 
 
 def _moved(words: Words, start: int) -> list[tuple[int, int]]:

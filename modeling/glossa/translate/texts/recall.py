@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ...base.errors import GlossaError, require
-from ...base.matches import USED, behind
+from ...base.matches import USED, memory_suffix
 from ...base.pair import Pair
 from ...model.segments_glossa import Segment
 from ...model.spans_glossa import MEMORY, SENTINELS, Span
@@ -112,7 +112,7 @@ class Recall:
             sentence.best.matches = (_used(match, REPAIRED, memory),)
         elif reads:
             pair = Pair(*(_as_read(sentence, side) for side in (plain.source, repaired.target)))
-            read = behind(sentence.asked, pair)
+            read = memory_suffix(sentence.asked, pair)
             fitting = fits(sentence.asked + read)
             used = (_used(match, READ if fitting else UNUSED, memory),)
             sentence.match = ReadMatch(read if fitting else "", used)

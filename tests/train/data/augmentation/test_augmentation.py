@@ -12,8 +12,8 @@ from glossa.model.spans_glossa import MARK, SENTINELS
 from glossa.train.data.arguments import DataArguments
 from glossa.train.data.augmentation import typography
 from glossa.train.data.augmentation.augmentation import Augmentation
-from glossa.train.data.augmentation.items import make_item, only_shared, put, with_item
-from glossa.train.data.augmentation.joining import as_clauses, as_sentences, joined, ordinary_words
+from glossa.train.data.augmentation.items import insert_item, make_item, only_shared, with_item
+from glossa.train.data.augmentation.joining import as_clauses, as_sentences, join_pairs, ordinary_words
 from glossa.train.data.augmentation.placeholders import shared_spans, with_sentinels
 from glossa.train.data.augmentation.shares import KINDS, PLACEHOLDERS, STANDARD
 from glossa.train.data.augmentation.typing_errors import NEIGHBORS, mistyped, typing_errors
@@ -125,8 +125,12 @@ def test_typography_changes_the_source_alone():
     ],
 )
 def test_an_item_is_put_at_the_same_place_of_both_sides(place, expected):
-    assert put(Pair("He waits, then goes.", "Er wartet, dann geht er."), "@", place) == expected
-    assert put(Pair("Now, go.", "Geh jetzt."), "@", "comma") is put(Pair("Go", "Geh!"), "@", "inside") is None
+    assert insert_item(Pair("He waits, then goes.", "Er wartet, dann geht er."), "@", place) == expected
+    assert (
+        insert_item(Pair("Now, go.", "Geh jetzt."), "@", "comma")
+        is insert_item(Pair("Go", "Geh!"), "@", "inside")
+        is None
+    )
 
 
 def test_every_item_is_the_same_on_both_sides():
@@ -183,7 +187,7 @@ def test_ordinary_words_are_those_in_lower_case_inside():
 
 def test_two_to_four_rows_are_joined():
     first, other = Pair("One.", "Eins."), Pair("Two!", "Zwei!")
-    found = {joined(first, [other], Random(seed), WORDS) for seed in range(50)}
+    found = {join_pairs(first, [other], Random(seed), WORDS) for seed in range(50)}
     assert found == {
         Pair(" ".join(["One.", *["Two!"] * more]), " ".join(["Eins.", *["Zwei!"] * more])) for more in (1, 2, 3)
     }

@@ -128,7 +128,7 @@ def test_texts_stop_for_malformed_rows_only(tmp_path, pairs):
     _, report = prepare_texts(DataArguments(data_path=[str(tmp_path / "a.txt")]))
     assert report.splits["train"]["kept"] == 400 and report.languages == {}
     (tmp_path / "a.txt").write_text("a\tb\n" + "".join(f"text {n}\n" for n in range(10)))
-    with pytest.raises(GlossaError, match=r"line 1: a tab within the text.*first of 1 malformed rows among 11"):
+    with pytest.raises(GlossaError, match=r"line 1: a tab in the text.*first of 1 malformed rows among 11"):
         prepare_texts(DataArguments(data_path=[str(tmp_path / "a.txt")]))
 
 

@@ -209,5 +209,5 @@ def test_an_unsuitable_tokenizer_is_refused():
     with pytest.raises(GlossaError, match=r"takes the special token <mask>; .* lacks it"):
         PretrainingCollator("masked_lm", plain, 64)
     pair = train_tokenizer_pair(TEXTS, TEXTS, TokenizerArguments(vocab_size=280, target_vocab_size=270))
-    with pytest.raises(GlossaError, match="a vocabulary each"):
+    with pytest.raises(GlossaError, match="separate vocabularies"):
         PretrainingCollator("causal_lm", pair, 64)

@@ -6,7 +6,7 @@ import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 from glossa.base.errors import GlossaError
-from glossa.train.data.encoding.extension import extended, further_merges, parts_of
+from glossa.train.data.encoding.extension import extend_vocabulary, further_merges, piece_parts
 
 
 def learned(texts, size):
@@ -26,7 +26,7 @@ def test_merges_by_hand():
 def test_further_pieces_cut_the_text_as_if_they_were_learned_at_once():
     texts = ["hug pug pun bun hugs hugging bunny punning puns bugs"] * 3 + ["hugs bunnies hugging"] * 2
     few, many = learned(texts, 20), learned(texts, 32)
-    more = extended(few, texts, 12, few.get_vocab_size())
+    more = extend_vocabulary(few, texts, 12, few.get_vocab_size())
     words = sorted({word for text in texts for word in text.split()})
     assert [len(more.encode(word).ids) for word in words] == [len(many.encode(word).ids) for word in words]
     assert {few.get_vocab()[piece] == more.get_vocab()[piece] for piece in few.get_vocab()} == {True}
@@ -35,13 +35,13 @@ def test_further_pieces_cut_the_text_as_if_they_were_learned_at_once():
 
 def test_the_parts_of_a_piece_are_old_ones():
     few = learned(["ab abc abc"] * 4, 3)
-    more = extended(few, ["abc abc"] * 3, 2, few.get_vocab_size())
+    more = extend_vocabulary(few, ["abc abc"] * 3, 2, few.get_vocab_size())
     ids = few.get_vocab()
-    parts = parts_of(more, few.get_vocab_size())
+    parts = piece_parts(more, few.get_vocab_size())
     assert parts[more.token_to_id("abc")] == [ids["a"], ids["b"], ids["c"]]
 
 
 def test_other_kinds_of_vocabularies_are_refused():
     words = Tokenizer(models.WordLevel({"a": 0}, unk_token="a"))
     with pytest.raises(GlossaError, match="the tokenizer of init_from is of the kind WordLevel"):
-        extended(words, ["a"], 3, 1)
+        extend_vocabulary(words, ["a"], 3, 1)

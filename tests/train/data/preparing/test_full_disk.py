@@ -10,14 +10,14 @@ from small_corpus import content, here
 
 from glossa.base.errors import GlossaError
 from glossa.base.jobs.pool import in_processes
-from glossa.base.jobs.records import locked
+from glossa.base.jobs.records import lock_output
 from glossa.base.jobs.stage import Stage
 from glossa.train.data.arguments import DataArguments
 from glossa.train.data.preparing import blocks, writing
 from glossa.train.data.preparing.prepare import prepare
 
 POOL = partial(in_processes, processes=2, modules=("glossa_command", "glossa.base.jobs.stage"))
-FULL = r"The disk is full, .*out cannot be written: .*\. What is finished stays; free some space, and the same command"
+FULL = r"The disk is full, so .*out cannot be written: .*\. Finished work is kept. Free some space"
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_a_job_continues_when_there_is_room(tmp_path, disk, monkeypatch):
     errors, size = [], 64
     while not (folder / "out").exists():
         try:
-            with locked(folder / "out"):
+            with lock_output(folder / "out"):
                 prepare(arguments, folder / "out", here, folder / "parts")
         except GlossaError as error:
             errors.append(str(error))
@@ -78,8 +78,8 @@ def load():
 def test_processes_that_find_no_room(disk):
     folder, resize = disk
     stage = Stage("numbers", folder / "parts", load, {"small": 1000, "large": 10_000})
-    with pytest.raises(GlossaError, match=FULL), locked(folder / "out"):
+    with pytest.raises(GlossaError, match=FULL), lock_output(folder / "out"):
         stage.run(POOL)
     resize(256)
-    with locked(folder / "out"):
+    with lock_output(folder / "out"):
         assert stage.run(POOL)["large"] == {"size": 10_000}

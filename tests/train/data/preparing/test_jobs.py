@@ -20,9 +20,7 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     assert {path.name for path in Path("out.parts").iterdir()} == {"raw", "cleaning"}
     with pytest.raises(GlossaError, match=r"out exists\. Give another --output"):
         main(["--data_path", "a.tsv", "--output", "out"])
-    with pytest.raises(
-        GlossaError, match=r"--output is s3:/+bucket/out, but jobs write into folders .*, not to s3://"
-    ):
+    with pytest.raises(GlossaError, match=r"--output is s3:/+bucket/out, but jobs write to a folder .*, not to s3://"):
         main(["--data_path", "a.tsv", "--output", "s3://bucket/out"])
     assert not Path("s3:").exists()
     with pytest.raises(GlossaError, match="objective is span_corruption; glossa prepare is for pairs"):
@@ -47,7 +45,7 @@ def test_two_jobs_with_the_same_parts(tmp_path, monkeypatch):
     monkeypatch.setattr("glossa.base.jobs.pool.in_processes", second)
     main(["--data_path", "a.tsv", "--output", "out", "--parts", "parts"])
     parts = tmp_path / "parts"
-    assert refused == [f"Another process is writing {parts}. Wait for its end, or give another --parts."]
+    assert refused == [f"Another process is writing {parts}. Wait for it, or give another --parts."]
     main(["--data_path", "a.tsv", "--output", "other", "--parts", "parts"])
     assert content(Path("out")) == content(Path("other"))
     assert {path.name for path in tmp_path.glob("*.locked")} <= {"other.locked"}

@@ -325,7 +325,7 @@ def test_a_row_that_is_left_out_is_named_by_its_place_in_the_file(tmp_path, monk
 
 def test_other_formats_are_refused(tmp_path):
     (tmp_path / "pairs.tsv").write_text("a\tb\n")
-    with pytest.raises(GlossaError, match=r"read from Parquet files, but .*pairs\.tsv is another file"):
+    with pytest.raises(GlossaError, match=r"needs Parquet files, but .*pairs\.tsv is another file"):
         Stream(DataArguments(dataset="files", data_path=[str(tmp_path / "pairs.tsv")], streaming=True))
     with pytest.raises(GlossaError, match="is another file"):
         (tmp_path / "train.jsonl").write_text('{"en": "a", "fr": "b"}\n')

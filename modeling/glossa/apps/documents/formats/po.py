@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ....readers.po import ESCAPE, Entry, Field, entries, flags_of, plural_forms, string_of, unescaped
+from ....readers.po import ESCAPE, Entry, Field, entries, field_text, flags_of, plural_forms, unescaped
 from ....translate.texts.tags import Part
 from ..places import Document, Edit, Place, Review
 from .encoding import Encoding
@@ -46,7 +46,7 @@ class _Catalog:
     def read(self) -> Document:
         found = list(entries(self.text, self.name))
         has_plurals = any("msgid_plural" in entry.fields and not entry.is_obsolete for entry in found)
-        sources = [string_of(self.text, entry.fields.get("msgid")) for entry in found]
+        sources = [field_text(self.text, entry.fields.get("msgid")) for entry in found]
         if sum(map(bool, map(_NAME.search, sources))) > sum(map(bool, map(_ACCELERATOR.search, sources))):
             self.accelerators = "&"
         for entry in found:
@@ -97,7 +97,7 @@ class _Catalog:
         start = self._before_previous(min(each.start for each in entry.fields.values()))
         context = entry.fields.get("msgctxt")
         for place in places:
-            place.usage = replace(place.usage, context=string_of(self.text, context) if context else None)
+            place.usage = replace(place.usage, context=field_text(self.text, context) if context else None)
             place.review = Review([Edit(start, start, [f"#, fuzzy{self.line_end}"])])
         self.document.places += places
         self.document.edits += [Edit(*target.span, [source.span]) for target in targets]

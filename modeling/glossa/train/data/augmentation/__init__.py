@@ -1,1 +1,1 @@
-"""Changes of training pairs, as functions of a pair and a random generator."""
+"""Augmentation of training pairs, as functions of a pair and a random generator."""

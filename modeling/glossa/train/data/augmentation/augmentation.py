@@ -1,4 +1,4 @@
-"""The training pairs of an epoch that are changed, and how."""
+"""Selection and augmentation of the training pairs of an epoch."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -7,7 +7,7 @@ from random import Random
 
 from ....base.pair import Pair
 from .items import with_item
-from .joining import Words, joined, ordinary_words
+from .joining import Words, join_pairs, ordinary_words
 from .placeholders import with_sentinels
 from .shares import PLACEHOLDERS
 from .typing_errors import typing_errors
@@ -15,15 +15,15 @@ from .typography import changed_ending, changed_typography, lower_case
 
 
 class Augmentation:
-    """Changes a share of the pairs of each epoch, each in one way.
+    """Changes a share of the pairs in each epoch, each in one way.
 
-    What happens to a pair depends on seed, epoch and row number, and for joined rows on the pairs around it.
+    The change of a pair depends only on seed, epoch and row number, and for joined rows on neighboring pairs.
 
     Args:
-        shares: The share of the pairs of each kind; their sum is at most 1.
-        seed: Together with epoch and row number, the seed of a pair.
-        language: Of the sources, for the layout of the keyboard.
-        tags: The tags that sources may begin with; they stay as they are.
+        shares: The share of pairs per kind of change; the sum is at most 1.
+        seed: The seed, combined with epoch and row number for each pair.
+        language: The source language, which determines the keyboard layout.
+        tags: Tags at the start of sources, which are left unchanged.
     """
 
     def __init__(self, shares: Mapping[str, float], seed: int, language: str = "en", tags: Sequence[str] = ()):
@@ -47,8 +47,8 @@ class Augmentation:
         Args:
             pairs: Neighbors of the training data.
             epoch: The number of the epoch.
-            first: The row number of the first of them.
-            groups: The target language of each, if there are several; pairs of one language are joined.
+            first: The row number of the first pair.
+            groups: The target language of each pair if there are several; only pairs of the same language are joined.
         """
         neighbors: dict[tuple[str, str], list[Pair]] = {}
         words: Words | None = None
@@ -64,7 +64,7 @@ class Augmentation:
             if kind == "joined":
                 if words is None:
                     neighbors, words = self._neighbors(pairs, groups), ordinary_words(pairs)
-                changed = joined(plain, neighbors[tag, groups[index] if groups else ""], generator, words)
+                changed = join_pairs(plain, neighbors[tag, groups[index] if groups else ""], generator, words)
             else:
                 changed = self.changes[kind](plain, generator)
             if changed is not None:

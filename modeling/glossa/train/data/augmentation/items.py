@@ -1,6 +1,6 @@
-"""Items to copy, put into both sides: the mark for spans, numbers, codes, and words that both sides share.
+"""Insertion of items to copy into both sides: the mark for spans, numbers and codes, also in place of shared words.
 
-A trained model reads the mark instead of the item, which is put back into the translation, see `segments_glossa`.
+A trained model reads the mark instead of an item, which is then restored in the translation, see `segments_glossa`.
 """
 
 import re
@@ -14,20 +14,20 @@ _FINAL = re.compile(r"[ \u00a0\u202f]?[.!?。！？।…]+$")
 _NUMBER = re.compile(r"\d+")
 _WORD = re.compile(r"[^\W\d_]{4,}")
 _COMMA = re.compile(r"[,，、،]")
-SHARED = 0.5  # of the pairs with a number or a word that both sides have, get another one or the mark there
+SHARED = 0.5  # share of pairs whose shared number is replaced by another number, or shared word by the mark
 ITEMS = ("mark", "mark", "number", "number", "code")
 PLACES = ("inside", "inside", "start", "end", "comma")  # inside: before the last mark of the sentence
 
 
 def with_item(pair: Pair, generator: Random) -> Pair | None:
-    """Both sides with an item at the same kind of place; None if they do not have this place."""
+    """Insert an item at the same kind of place in both sides; None if a side lacks this place."""
     if generator.random() < SHARED:
         if number := only_shared(_NUMBER, pair):
             other = _digits(generator, len(number))
             return Pair(*(side.replace(number, other) for side in pair))
         if word := only_shared(_WORD, pair):
             return Pair(*(side.replace(word, MARK) for side in pair))
-    return put(pair, make_item(generator.choice(ITEMS), generator), generator.choice(PLACES))
+    return insert_item(pair, make_item(generator.choice(ITEMS), generator), generator.choice(PLACES))
 
 
 def make_item(kind: str, generator: Random) -> str:
@@ -41,10 +41,10 @@ def make_item(kind: str, generator: Random) -> str:
     return generator.choice((number, number, f"{number}.{generator.randint(0, 99)}", f"{number}%", f"({number})"))
 
 
-def put(pair: Pair, item: str, place: str) -> Pair | None:
-    """Both sides with `item`: at the start, the end, after the first comma, or inside, before the last mark.
+def insert_item(pair: Pair, item: str, place: str) -> Pair | None:
+    """Insert `item` into both sides: at the start, the end, after the first comma, or inside, before the final mark.
 
-    None if only one side has a comma or a last mark.
+    Returns None if a side lacks the comma or the final mark.
     """
     if place == "start":
         return Pair(*(f"{item} {side}" for side in pair))
@@ -58,7 +58,7 @@ def put(pair: Pair, item: str, place: str) -> Pair | None:
 
 
 def only_shared(pattern: re.Pattern, pair: Pair) -> str | None:
-    """The only match of `pattern` that both sides have, if each has it once, and not inside of another word."""
+    """The only match of `pattern` shared by both sides, if each has it once and not within another word; else None."""
     source, target = (pattern.findall(side) for side in pair)
     shared = set(source) & set(target)
     if len(shared) != 1:

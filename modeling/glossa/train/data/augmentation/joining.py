@@ -1,4 +1,4 @@
-"""Pairs joined to a pair of several sentences, or of several clauses."""
+"""Joining of pairs to a pair of several sentences or clauses."""
 
 import re
 from collections.abc import Iterable, Sequence, Set
@@ -10,14 +10,14 @@ from ....model.facts_glossa import NO_SPACES
 _PERIOD = re.compile(r"[.。।]$")
 _WORD = re.compile(r"\w+")
 _KANA = re.compile("[\u3040-\u30ff]")
-MOST = 4  # sentences
-CLAUSES = 0.7  # of the rows become one sentence; the others stay several
+MOST = 4  # maximum number of sentences
+CLAUSES = 0.7  # share of rows joined as clauses of one sentence
 
-Words = tuple[Set[str], Set[str]]  # of source and target, that are written in lower case
+Words = tuple[Set[str], Set[str]]  # lowercase words of source and target
 
 
 def ordinary_words(pairs: Iterable[Pair]) -> Words:
-    """The words of each side that are in lower case after the first word: inside a sentence they need no capital."""
+    """The words of each side that occur in lowercase after the first word, so that they need no capital there."""
     found: tuple[set[str], set[str]] = set(), set()
     for pair in pairs:
         for side, words in zip(pair, found, strict=True):
@@ -25,8 +25,8 @@ def ordinary_words(pairs: Iterable[Pair]) -> Words:
     return found
 
 
-def joined(pair: Pair, others: Sequence[Pair], generator: Random, words: Words) -> Pair:
-    """`pair` and one to three of `others` as one row: of several sentences, or of several clauses."""
+def join_pairs(pair: Pair, others: Sequence[Pair], generator: Random, words: Words) -> Pair:
+    """Join `pair` with one to three of `others`, as several sentences or as clauses of one sentence."""
     chosen = [pair, *(generator.choice(others) for _ in range(generator.randint(1, MOST - 1)))]
     if generator.random() < CLAUSES and (one := as_clauses(chosen, words)):
         return one
@@ -34,12 +34,12 @@ def joined(pair: Pair, others: Sequence[Pair], generator: Random, words: Words) 
 
 
 def as_sentences(pairs: Sequence[Pair]) -> Pair:
-    """All pairs in one row, with spaces between sentences in scripts that have them."""
+    """Join all pairs as sentences, with spaces between them in scripts with spaces."""
     return Pair(*(_spaced(side) for side in zip(*pairs, strict=True)))
 
 
 def as_clauses(pairs: Sequence[Pair], words: Words) -> Pair | None:
-    """All pairs as clauses of one sentence, with commas; None unless all sides end with a period.
+    """Join all pairs as clauses of one sentence, with commas; None unless all sides end with a period.
 
     The first word of a clause keeps its capital unless it is in `words`.
     """

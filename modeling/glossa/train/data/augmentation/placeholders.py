@@ -1,26 +1,26 @@
-"""Numbers and names that both sides have, as tokens that a model keeps; see `segments_glossa`."""
+"""Replacement of shared numbers and names with placeholder tokens that a model keeps; see `segments_glossa`."""
 
 import re
 from random import Random
 
 from ....base.pair import Pair
 from ....model.spans_glossa import ADDRESS, PLACEHOLDER, SENTINELS
-from .items import PLACES, put
+from .items import PLACES, insert_item
 
 _WORD = r"(?<!\w)\w+(?:[-.,:/'’&]\w+)*"
 _SPAN = re.compile(rf"{ADDRESS.pattern}|{PLACEHOLDER.pattern}|{_WORD}")
-SHORTEST = 4  # letters of a word in small letters; short ones, such as "in", have their own meaning in each language
-PUT = 0.5
-MOST = 3  # that are put at places
-BETWEEN = 0.7  # of these, between words
+SHORTEST = 4  # minimum letters of a lowercase word; short ones, such as "in", differ in meaning between languages
+PUT = 0.5  # probability of inserting sentinels into a pair with replaced spans
+MOST = 3  # maximum number of inserted sentinels
+BETWEEN = 0.7  # share of these that are inserted between words
 
 
 def with_sentinels(pair: Pair, generator: Random) -> Pair | None:
-    """Both sides with sentinels for some of what they share, or all of it, and at the same kinds of places.
+    """Replace some or all shared spans of both sides with sentinels, and insert sentinels.
 
-    A pair that shares nothing gets one to three at such places, or between words that are as far along in both sides,
-    and others with a probability of `PUT`; None if it has no such place. Which sentinels these are is random, so that
-    a model learns all of them from few pairs.
+    One to three sentinels are inserted at the same kind of place, or between words at the same relative position:
+    always if there are no shared spans, otherwise with probability `PUT`. Returns None if nothing changes. Sentinels
+    are chosen at random, so that a model learns all of them from few pairs.
     """
     sentinels = generator.sample(SENTINELS, len(SENTINELS))
     shared = shared_spans(pair)[: len(SENTINELS)]
@@ -30,12 +30,12 @@ def with_sentinels(pair: Pair, generator: Random) -> Pair | None:
     if not chosen or generator.random() < PUT:
         for sentinel in sentinels[len(chosen) :][: generator.randint(1, MOST)]:
             inside = generator.random() < BETWEEN and _between(changed, sentinel, generator.random())
-            changed = inside or put(changed, sentinel, generator.choice(PLACES)) or changed
+            changed = inside or insert_item(changed, sentinel, generator.choice(PLACES)) or changed
     return changed if changed != pair else None
 
 
 def _between(pair: Pair, sentinel: str, share: float) -> Pair | None:
-    """Both sides with `sentinel` after this share of their words, at least one; None if one has no two words."""
+    """Insert `sentinel` after this share of the words of each side, at least one; None if a side has only one word."""
     sides = [side.split(" ") for side in pair]
     if min(map(len, sides)) < 2:
         return None
@@ -45,7 +45,7 @@ def _between(pair: Pair, sentinel: str, share: float) -> Pair | None:
 
 
 def shared_spans(pair: Pair) -> list[str]:
-    """What both sides have once and spell alike: places for values, addresses, numbers and names."""
+    """The spans that occur exactly once in both sides: placeholders, addresses, numbers and names."""
     source, target = (_SPAN.findall(side) for side in pair)
     return [text for text in source if _is_name(text) and source.count(text) == target.count(text) == 1]
 

@@ -1,4 +1,4 @@
-"""The settings of augmentation: which share of the training pairs of an epoch is changed in which way."""
+"""The settings of augmentation: the share of training pairs per epoch for each kind of change."""
 
 import difflib
 import json
@@ -7,7 +7,7 @@ from typing import Any
 
 from ....base.errors import GlossaError
 
-# Of the rows of an epoch, by the functions of this folder.
+# Shares of the rows of an epoch.
 STANDARD = {
     "lower_case": 0.05,
     "endings": 0.08,
@@ -17,13 +17,13 @@ STANDARD = {
     "joined": 0.04,
 }
 KINDS = tuple(STANDARD)
-PLACEHOLDERS = "placeholders"  # has a setting of its own, since it needs a vocabulary with tokens for it
+PLACEHOLDERS = "placeholders"  # has a separate setting, since it needs special tokens in the vocabulary
 
 
-def settled_shares(given: Any) -> dict[str, float] | None:
-    """The shares by kind that a value of `augmentation` means; None if nothing is changed.
+def resolve_shares(given: Any) -> dict[str, float] | None:
+    """The shares by kind for a value of the setting `augmentation`; None for no augmentation.
 
-    Raises `GlossaError` for an unknown kind, or a share that is not one.
+    Raises `GlossaError` for an unknown kind or an invalid share.
     """
     if given in (None, "", {}):
         return None
@@ -44,7 +44,7 @@ def settled_shares(given: Any) -> dict[str, float] | None:
 
 
 def check_sum(shares: Mapping[str, float]) -> None:
-    """Raise `GlossaError` if more pairs than there are would be changed."""
+    """Raise `GlossaError` if the shares add up to more than 1."""
     if sum(shares.values()) > 1:
         raise GlossaError(
             f"augmentation: the shares add up to {sum(shares.values()):g}; a pair is changed in one way, so they may "

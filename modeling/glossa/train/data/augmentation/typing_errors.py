@@ -1,4 +1,4 @@
-"""Typing errors: a key next to the right one, two letters in the wrong order, a lost letter."""
+"""Typing errors: a neighboring key, two swapped letters or a missing letter."""
 
 from collections.abc import Mapping
 from random import Random
@@ -11,14 +11,14 @@ _ROWS = {
     "qwertz": ("qwertzuiopü", "asdfghjklöä", "yxcvbnm"),
     "azerty": ("azertyuiop", "qsdfghjklm", "wxcvbn"),
 }
-_LAYOUTS = {"de": "qwertz", "cs": "qwertz", "hu": "qwertz", "fr": "azerty"}  # of a language; others have qwerty
+_LAYOUTS = {"de": "qwertz", "cs": "qwertz", "hu": "qwertz", "fr": "azerty"}  # by language; qwerty for others
 LEAST, MOST = 0.02, 0.12  # share of the letters of a sentence
 
 
 def typing_errors(pair: Pair, generator: Random, language: str = "en") -> Pair | None:
-    """The source with errors in 2% to 12% of its letters, at least one; None if it has no letters.
+    """Add errors to 2% to 12% of the letters of the source, at least one; None if it has no letters.
 
-    Texts without spaces are typed in another way, and stay.
+    Texts in scripts without spaces are typed differently, so None is returned for them.
     """
     if NO_SPACES.search(pair.source):
         return None
@@ -27,7 +27,7 @@ def typing_errors(pair: Pair, generator: Random, language: str = "en") -> Pair |
 
 
 def mistyped(text: str, share: float, generator: Random, language: str = "en") -> str:
-    """`text` with an error in this share of its letters, rounded, and in at least one."""
+    """`text` with an error in this share of its letters, at least one."""
     keys = _neighbors(language)
     letters = [place for place, letter in enumerate(text) if letter.isalpha()]
     count = min(max(round(share * len(letters)), 1), len(letters))
@@ -54,7 +54,7 @@ def _neighbors(language: str) -> Mapping[str, str]:
 
 
 def _of_layout(rows: tuple[str, ...]) -> dict[str, str]:
-    """The keys around each key; each row stands half a key to the right of the one above."""
+    """The neighbors of each key; each row is offset half a key to the right of the row above."""
     places = {key: (row, column + row / 2) for row, keys in enumerate(rows) for column, key in enumerate(keys)}
     return {
         key: "".join(

@@ -1,4 +1,4 @@
-"""Other ways to write a source: quotes, spaces, accents. Doubled spaces are left out, since cleaning removes them."""
+"""Variations of case, quotes, spaces, accents and final marks. Not of repeated spaces, which cleaning removes."""
 
 import re
 import unicodedata
@@ -12,10 +12,7 @@ _QUOTED = re.compile(r'"([^"]*)"')
 
 
 def changed_typography(pair: Pair, generator: Random) -> Pair | None:
-    """The source with other quotes, a no-break space, a lost space, or without accents; None if it has none of them.
-
-    The target stays.
-    """
+    """Change the quotes of the source, a space, or its accents; None if it has none of these. Keeps the target."""
     changes = (other_quotes, no_break_space, lost_space, without_accents)
     for change in generator.sample(changes, len(changes)):
         source = change(pair.source, generator)
@@ -25,23 +22,23 @@ def changed_typography(pair: Pair, generator: Random) -> Pair | None:
 
 
 def other_quotes(text: str, generator: Random) -> str:
-    """Curly quotes and apostrophes instead of straight ones; in a text with curly ones, straight ones instead."""
+    """Replace straight quotes and apostrophes with curly ones, or if there are none, curly with straight ones."""
     curly = _QUOTED.sub(r"“\1”", text).translate(_CURLY)
     return curly if curly != text else text.translate(_STRAIGHT)
 
 
 def no_break_space(text: str, generator: Random) -> str:
-    """A no-break space instead of one of the spaces."""
+    """Replace one of the spaces with a no-break space."""
     return _without_space(text, "\u00a0", generator)
 
 
 def lost_space(text: str, generator: Random) -> str:
-    """`text` without one of its spaces."""
+    """Remove one of the spaces."""
     return _without_space(text, "", generator)
 
 
 def without_accents(text: str, generator: Random) -> str:
-    """Latin letters without their accents. Marks of other scripts are vowels, and stay."""
+    """Remove the accents of Latin letters. Marks of other scripts may be vowels and are kept."""
     return "".join(map(_base, text))
 
 
@@ -60,22 +57,22 @@ def _without_space(text: str, instead: str, generator: Random) -> str:
 
 
 def upper_case(pair: Pair, generator: Random) -> Pair | None:
-    """Both sides in upper case; None if that does not change the source."""
+    """Convert both sides to uppercase; None if the source does not change."""
     return _if_changed(pair, Pair(pair.source.upper(), pair.target.upper()))
 
 
 def title_case(pair: Pair, generator: Random) -> Pair | None:
-    """Both sides with a capital at the start of every word; None if that does not change the source."""
+    """Capitalize every word of both sides; None if the source does not change."""
     return _if_changed(pair, Pair(capitalized(pair.source), capitalized(pair.target)))
 
 
 def lower_case(pair: Pair, generator: Random) -> Pair | None:
-    """The source in lower case; None if it is already."""
+    """Convert the source to lowercase; None if it does not change."""
     return _if_changed(pair, Pair(pair.source.lower(), pair.target))
 
 
 def capitalized(text: str) -> str:
-    """`text` with a capital at the start of every word. `str.title` would also write "Don'T"."""
+    """Capitalize every word of `text`. Unlike this, `str.title` writes "Don'T"."""
     return " ".join(word[:1].upper() + word[1:] for word in text.split(" "))
 
 
@@ -83,13 +80,13 @@ def _if_changed(pair: Pair, changed: Pair) -> Pair | None:
     return changed if changed.source != pair.source else None
 
 
-# One mark with the no-break space that French has before it.
+# A single final mark, with the space before it in French.
 _FINAL = re.compile(r"(?<=[^\s.!?。！？।…])([ \u00a0\u202f]?[.!?。！？।…])$")
-MISSING = 0.8  # of the endings; the others are repeated
+MISSING = 0.8  # share of final marks that are removed rather than repeated
 
 
 def changed_ending(pair: Pair, generator: Random) -> Pair | None:
-    """Both sides without their last mark, or with two or three of it; None if one of the two has none."""
+    """Remove the final mark of both sides, or write it two or three times; None if a side has none."""
     marks = [_FINAL.search(side) for side in pair]
     if None in marks:
         return None
@@ -100,6 +97,6 @@ def changed_ending(pair: Pair, generator: Random) -> Pair | None:
 
 
 def without_ending(pair: Pair) -> Pair | None:
-    """Both sides without their last mark; None if one of the two has none."""
+    """Remove the final mark of both sides; None if a side has none."""
     shorter = Pair(*(_FINAL.sub("", side) for side in pair))
     return shorter if shorter.source != pair.source and shorter.target != pair.target else None

@@ -1,1 +1,1 @@
-"""Raw rows to pairs that can be trusted, split without leaks, with a report of every row that was dropped."""
+"""Cleaning of raw rows to pairs, splitting without leaks, and reports of dropped rows."""

@@ -1,4 +1,4 @@
-"""How well the words of pairs explain each other, by IBM model 1 (Brown et al. 1993), learned from the pairs."""
+"""Scores for how well the words of pairs explain each other, by IBM model 1 (Brown et al. 1993)."""
 
 import math
 from collections.abc import Sequence
@@ -12,19 +12,19 @@ from datasets import Dataset, Features, Value
 from ....base.caching import cached_map
 from ....base.errors import GlossaError
 
-FEWEST = 1000  # pairs to learn from
-LINKS = 4_000_000  # of words in the pairs to learn from, at most, which bounds time and memory
+FEWEST = 1000  # minimum number of pairs to learn from
+LINKS = 4_000_000  # maximum number of word links to learn from, which bounds time and memory
 ITERATIONS = 5
-RARE = 3  # words that occur less often in the pairs to learn from say nothing
-CHANCE = 0.1  # of a word to come from no word of the other side
-# A text that is written without spaces has a word in each of its characters.
+RARE = 3  # words with fewer occurrences are ignored
+CHANCE = 0.1  # probability that a word comes from no word of the other side
+# In scripts without spaces, each character is a word.
 _WORD = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]|\w+")
 
 Texts = Sequence[str]
 
 
 class Side(NamedTuple):
-    """The words of texts: `ids` of all of them one after another, and `counts`, the number of words of each text."""
+    """The words of texts: the concatenated `ids`, and `counts`, the number of words in each text."""
 
     ids: numpy.ndarray
     counts: numpy.ndarray
@@ -34,9 +34,9 @@ class Links(NamedTuple):
     """All links of pairs: every word of one side with every word of the other side.
 
     Attributes:
-        word: For each link, the number of the explained word among all words of its side.
-        given: The id of the word that may explain it.
-        explained: Its id.
+        word: The index of the explained word among all words of its side, per link.
+        given: The id of the explaining word, per link.
+        explained: The id of the explained word, per link.
     """
 
     word: numpy.ndarray
@@ -71,7 +71,7 @@ class Lexicon:
         return links.given.astype(numpy.int64) * self.size + links.explained
 
     def scores(self, given: Side, explained: Side) -> numpy.ndarray:
-        """For each pair, by how much its given words make the explained ones more probable: mean log-ratio in nats.
+        """How much the given words of each pair raise the probability of the explained words: mean log-ratio in nats.
 
         0 for a pair without known words.
         """
@@ -88,7 +88,7 @@ class Lexicon:
 
 @dataclass
 class _Half:
-    """What one half of the pairs teaches: the ids of the words of both sides, and a lexicon in each direction."""
+    """The model from one half of the pairs: the word ids of both sides, and a lexicon in each direction."""
 
     words: list[dict[str, int]]
     forward: Lexicon
@@ -96,7 +96,7 @@ class _Half:
 
 
 class Alignment:
-    """How well the two sides of pairs explain each other, learned from `pairs` (columns `source` and `target`).
+    """Scores how well the two sides of pairs explain each other, learned from `pairs` (columns `source` and `target`).
 
     Each half of the pairs is scored by a lexicon learned from the other half, so that a pair does not explain itself.
     Raises `GlossaError` if there are too few pairs to learn from.
@@ -106,12 +106,12 @@ class Alignment:
         if len(pairs) < FEWEST:
             raise GlossaError(
                 f"filters.alignment learns from the pairs themselves and needs {FEWEST:,}, but there are "
-                f"{len(pairs):,}. Leave it out, or put it on a larger source."
+                f"{len(pairs):,}. Leave it out, or set it for a larger source."
             )
         self.halves = [_learn(pairs, range(other, len(pairs), 2)) for other in (1, 0)]
 
     def scores(self, sources: Texts, targets: Texts, rows: Sequence[int]) -> numpy.ndarray:
-        """The scores of pairs with these numbers in `pairs`; unrelated sentences have less than 0, mostly.
+        """The scores of pairs with these numbers in `pairs`; for unrelated sentences mostly below 0.
 
         A score is the mean over both directions of the mean log-ratio, in nats, of the probability of a word given the
         other side and its frequency.
@@ -128,7 +128,7 @@ class Alignment:
 
 
 def _learn(pairs: Dataset, rows: range) -> _Half:
-    """Learn from as many evenly spread rows as fit into memory with their links."""
+    """Learn from as many evenly spaced rows as fit into memory with their links."""
     some = pairs.select(rows[:: max(len(rows) // FEWEST, 1)])[:]
     counts = [numpy.array([len(_words(text)) for text in some[side]]) for side in ("source", "target")]
     links = float(numpy.mean(counts[0] * counts[1]))
@@ -143,7 +143,7 @@ def _words(text: str) -> list[str]:
 
 
 def _vocabulary(texts: Texts) -> dict[str, int]:
-    """The ids of words that are not rare."""
+    """The ids of all but rare words."""
     counts: dict[str, int] = {}
     for text in texts:
         for word in _words(text):

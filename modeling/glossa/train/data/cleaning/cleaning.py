@@ -1,16 +1,16 @@
-"""The driver that cleans pairs: for training at once, for `glossa prepare` in stages, for streams as far as they can.
+"""Cleaning of pairs, at once for training or in stages for `glossa prepare`.
 
-The order of its steps:
+The steps in order:
 
-1. Rows are split into pairs of sentences, with `split_sentences`, and each row is checked by itself; `rows.py` has
-   the order of these checks. Everything up to here is done block by block.
-2. They are counted ([`count_rows`]). With `strict` a malformed row stops the run, and so do too many of them, or no
-   pair.
-3. Repeated pairs of all sources are dropped, equal ones and then nearly equal ones ([`repeated_pairs`]).
-4. Pairs that are not aligned are dropped, in each source by itself.
-5. What is left is counted ([`count_pairs`]), and a sample of it must be plausible ([`check_sample`]).
+1. Rows are split into pairs of sentences, with `split_sentences`, and each row is checked separately, see `rows.py`.
+   Up to here, processing is block by block.
+2. Rows are counted ([`count_rows`]). It is an error if too many are malformed, with `strict` a single one, or if no
+   pair is left.
+3. Duplicates among all sources are dropped, first equal pairs and then near duplicates ([`repeated_pairs`]).
+4. Unaligned pairs are dropped, separately for each source.
+5. The remaining pairs are counted ([`count_pairs`]), and a sample of them must be plausible ([`check_sample`]).
 
-A stream, which is read in parts, does 1 and 2, and the rest for the sample of its rows.
+For a stream, steps 1 and 2 apply to all rows, and the others only to the sample of its rows.
 """
 
 import logging
@@ -36,14 +36,14 @@ from .splitting import held_out_sides
 
 logger = logging.getLogger(__name__)
 
-ALWAYS = ("malformed", "empty", "identical")  # reasons that every report has
+ALWAYS = ("malformed", "empty", "identical")  # reasons in every report
 DEPENDENT = ("duplicates", "near_duplicates", "alignment")  # reasons that depend on other pairs
 _CHECKED = {"source": Value("string"), "target": Value("string"), "key": Value("uint64"), "outcome": Value("uint8")}
 
 
 @dataclass
-class Loaded:
-    """The raw rows of one source: its name in the report, its splits, its settings, and its target language or ""."""
+class LoadedSource:
+    """The raw rows of a source: its name in the report, its splits, its settings, and its target language or ""."""
 
     name: str
     splits: DatasetDict
@@ -56,10 +56,10 @@ class Cleaning:
     """The rules and settings that clean one split of a source.
 
     Attributes:
-        name: Of the source.
-        settings: Its settings.
-        rules: What is checked in a row by itself.
-        language: The target language, if there are several: only pairs of the same one are repeated.
+        name: The name of the source.
+        settings: The settings of the source.
+        rules: The checks of separate rows.
+        language: The target language if there are several; duplicates are only pairs of the same language.
         split: "train", "validation" or "test".
         several: Whether there are other sources.
     """
@@ -72,8 +72,8 @@ class Cleaning:
     several: bool = False
 
     @classmethod
-    def of(cls, source: Loaded, split: str, held_out: frozenset[int], several: bool) -> "Cleaning":
-        """Create it for a split of `source`; `held_out` are hashes of sides that training pairs may not have."""
+    def of(cls, source: LoadedSource, split: str, held_out: frozenset[int], several: bool) -> "Cleaning":
+        """Create it for a split of `source`; `held_out` has hashes of sides to exclude from training pairs."""
         rules = rules_of(source.settings, split == "train", held_out)
         return cls(source.name, source.settings, rules, source.language, split, several)
 
@@ -93,23 +93,23 @@ def clean(
     dataset: DatasetDict, arguments: DataArguments, sides: bool = True, repeated: bool = False
 ) -> tuple[DatasetDict, DataReport]:
     """Like `clean_sources`, for the rows of one source."""
-    return clean_sources([Loaded(arguments.dataset, dataset, arguments)], sides, repeated)
+    return clean_sources([LoadedSource(arguments.dataset, dataset, arguments)], sides, repeated)
 
 
 def clean_sources(
-    sources: Sequence[Loaded], sides: bool = True, repeated: bool = False
+    sources: Sequence[LoadedSource], sides: bool = True, repeated: bool = False
 ) -> tuple[DatasetDict, DataReport]:
-    """Clean pairs (columns `source`, `target`) of all sources, in their order, and a report of what was dropped.
+    """Clean pairs (columns `source`, `target`) of all sources, in order; returns them with a report.
 
     Held-out pairs also have the column `file`: the file of their row, or the name of a source without files.
 
     Drops malformed rows, rows with an empty side, pairs with a side in `keep_out` and, unless `repeated` is set,
-    repeated pairs of a split, including pairs of an earlier source. From training it also drops pairs that a filter
-    rejects, and without `keep_overlap` pairs that share a side with an evaluation pair of any source. With
-    `split_sentences`, training rows are first split into pairs of sentences. Raises `GlossaError` if no pair of a
-    source is left, with `strict` at the first malformed row, and without `trust_data` if the data are implausible;
-    `sides=False` says that source and target are the same text. Sources with a `language` keep it in a column of this
-    name, and only pairs of the same language count as repeated.
+    duplicates within a split, including pairs of an earlier source. From training it also drops pairs rejected by a
+    filter, and without `keep_overlap` pairs that share a side with an evaluation pair of any source. With
+    `split_sentences`, training rows are first split into pairs of sentences. Sources with a `language` have it in a
+    column of this name, and only pairs of the same language count as duplicates. With `sides=False`, source and target
+    are the same text. Raises `GlossaError` if no pair of a source is left, with `strict` for the first malformed row,
+    and without `trust_data` if the data are implausible.
     """
     report, cleaned, held_out = DataReport(), {}, evaluation_sides(sources)
     for split in dict.fromkeys(split for source in sources for split in source.splits):
@@ -128,7 +128,7 @@ def clean_sources(
     return DatasetDict(cleaned), report
 
 
-def evaluation_sides(sources: Sequence[Loaded]) -> frozenset[int]:
+def evaluation_sides(sources: Sequence[LoadedSource]) -> frozenset[int]:
     """The 64-bit hashes of the normalized sides of all evaluation pairs that training must not share."""
     found: frozenset[int] = frozenset()
     for source in sources:
@@ -142,7 +142,7 @@ def evaluation_sides(sources: Sequence[Loaded]) -> frozenset[int]:
 
 
 def _checked(rows: Dataset, rules: Rules, title: str) -> Dataset:
-    """The rows with clean text, the hashes of the pair, and its outcome; cached."""
+    """The rows with clean text, hashes of the pair, and outcome; cached."""
     features = _CHECKED | ({"near": Value("uint64")} if rules.near_duplicates else {})
     features |= {"repaired": Value("bool")} if rules.repair_text else {}
     return cached_map(
@@ -157,13 +157,13 @@ def _checked(rows: Dataset, rules: Rules, title: str) -> Dataset:
     )
 
 
-def _is_prepared(source: Loaded, split: str) -> bool:
-    """Whether the pairs were cleaned by `glossa prepare`, with no other evaluation pairs."""
+def _is_prepared(source: LoadedSource, split: str) -> bool:
+    """Whether the pairs were cleaned by `glossa prepare`, and need not be compared with other evaluation pairs."""
     settings = source.settings
     return split == "train" and settings.keep_overlap and prepared_folder(settings.data_path) is not None
 
 
-def _as_prepared(source: Loaded, report: DataReport) -> Dataset:
+def _as_prepared(source: LoadedSource, report: DataReport) -> Dataset:
     rows = source.splits["train"]
     logger.info("%s: %s pairs, prepared, not cleaned again", source.name, f"{len(rows):,}")
     report.add_counts("train", source.name, {"read": len(rows), "kept": len(rows)})
@@ -181,7 +181,7 @@ def _add_language(sources: list[str], language: str) -> dict:
 
 @dataclass
 class _Part:
-    """A split of a source: its rows as they are checked, with and without what was found, the rows that are kept."""
+    """A split of a source: its rows, the results of the checks, the indices of kept rows, and the counts."""
 
     cleaning: Cleaning
     rows: Dataset
@@ -191,15 +191,17 @@ class _Part:
     dropped: dict[str, numpy.ndarray] = field(default_factory=dict)
 
     def hashes(self, name: str) -> numpy.ndarray:
-        """A column of hashes of the pairs that are kept."""
+        """A column of hashes of the kept pairs."""
         return self.cleaning.apart(self.checked.data.column(name).to_numpy()[self.kept])
 
     def drop(self, reason: str, places: numpy.ndarray) -> None:
-        """Drop the pairs at these places among those that are kept."""
+        """Record the pairs at these places among the kept ones as dropped for `reason`."""
         self.dropped[reason] = self.kept[places]
 
 
-def _check_part(source: Loaded, split: str, held_out: frozenset[int], several: bool, report: DataReport) -> _Part:
+def _check_part(
+    source: LoadedSource, split: str, held_out: frozenset[int], several: bool, report: DataReport
+) -> _Part:
     cleaning, given = Cleaning.of(source, split, held_out, several), source.splits[split]
     rows = split_rows(given, cleaning.rules)
     checked = _checked(rows, cleaning.rules, cleaning.title)
@@ -227,7 +229,7 @@ def _drop_repeated(parts: Sequence[_Part]) -> None:
 
 
 def _finish(part: _Part, sides: bool, report: DataReport) -> Dataset:
-    """The pairs that are left of a split."""
+    """The remaining pairs of a split."""
     cleaning, both = part.cleaning, part.checked.select_columns(["source", "target"])
     if cleaning.split == "train" and "alignment" in cleaning.settings.filters:
         aligned = aligned_rows(both.select(part.kept), cleaning.title)
@@ -251,15 +253,15 @@ def _finish(part: _Part, sides: bool, report: DataReport) -> Dataset:
 
 
 def judged(cleaning: Cleaning, rows: Dataset, outcome: numpy.ndarray, read: int, file: str = "") -> dict:
-    """Count the outcomes of a block of `read` rows, and choose examples of each.
+    """Count the outcomes of a block of `read` rows, with examples of each.
 
-    `file` is the file that the rows begin in, if they are a part of their source.
+    `file` is the file of the first row, if the rows are a part of their source.
     """
     examples = {}
     for number, name in enumerate(OUTCOMES):
         chosen = numpy.flatnonzero(outcome == number)[:EXAMPLES]
         if number != KEPT and len(chosen):
-            own = name == "malformed" or name in SET_ASIDE.values()  # the row says what is wrong with it
+            own = name == "malformed" or name in SET_ASIDE.values()  # the row has a problem
             examples[name] = examples_of(rows, chosen, "" if own else name, cleaning.name, file)
     return {"read": read, "rows": len(outcome), "outcomes": counted(outcome), "examples": examples}
 
@@ -270,7 +272,7 @@ def judged_pairs(
     repaired: numpy.ndarray,
     examples: Callable[[numpy.ndarray, str], list[dict]],
 ) -> dict:
-    """Count the pairs of a block after the steps that compare pairs, with `examples` of the dropped ones."""
+    """Count the pairs of a block after the steps that compare pairs, with examples from `examples`."""
     found = {reason: rows for reason, rows in (dropped | {"repaired": repaired}).items() if len(rows)}
     return {
         "counts": {reason: len(rows) for reason, rows in dropped.items()},
@@ -281,7 +283,7 @@ def judged_pairs(
 
 
 def count_rows(report: DataReport, cleaning: Cleaning, results: Sequence[dict]) -> dict[str, int]:
-    """Add the counts of rows that are checked by themselves; `results` are those of [`judged`]. Returns the counts.
+    """Add the counts of separately checked rows, from `results` of [`judged`], to the report; returns the counts.
 
     Raises `GlossaError` if no pair is left, too many rows are malformed or, with `strict`, one is.
     """
@@ -313,7 +315,7 @@ def count_rows(report: DataReport, cleaning: Cleaning, results: Sequence[dict]) 
 
 
 def count_pairs(report: DataReport, cleaning: Cleaning, counts: dict[str, int], results: Sequence[dict]) -> None:
-    """Add the counts that depend on other pairs to those of the rows; `results` are those of [`judged_pairs`]."""
+    """Add the counts of steps that compare pairs, from `results` of [`judged_pairs`], to the report."""
     found: Counter = Counter()
     for result in results:
         found.update(result["counts"])
@@ -333,7 +335,7 @@ def count_pairs(report: DataReport, cleaning: Cleaning, counts: dict[str, int], 
 
 
 def check_sample(report: DataReport, cleaning: Cleaning, pairs: Dataset, places: list[str]) -> None:
-    """Judge a sample of the pairs that are left, by [`glossa.train.data.cleaning.plausibility.check_sides`]."""
+    """Check a sample of the remaining pairs with [`glossa.train.data.cleaning.plausibility.check_sides`]."""
     clear = plausibility.check_sides(pairs, places, cleaning.settings)
     report.languages |= {cleaning.split: clear} if clear else {}
 
@@ -341,10 +343,10 @@ def check_sample(report: DataReport, cleaning: Cleaning, pairs: Dataset, places:
 def repeated_pairs(
     keys: numpy.ndarray, groups: numpy.ndarray, rows: numpy.ndarray | None = None
 ) -> tuple[numpy.ndarray, numpy.ndarray]:
-    """The pairs to drop, in ascending order, and whether each is only nearly repeated.
+    """The pairs to drop, in ascending order, and whether each is only a near duplicate.
 
-    Of pairs with equal `keys` the first stays, and of the others the first in each of the `groups`. `rows` are their
-    numbers, by default from 0.
+    Of pairs with equal `keys`, the first is kept; of the remaining ones, the first in each of the `groups`. `rows` has
+    the numbers of the pairs, by default from 0.
     """
     if rows is None:
         rows, order = numpy.arange(len(keys)), numpy.argsort(keys, kind="stable")
@@ -391,7 +393,7 @@ def _refuse_nothing(cleaning: Cleaning, read: int, found: dict[str, int], exampl
 
 
 def _reasons(cleaning: Cleaning, found: dict[str, int]) -> list[str]:
-    """The reasons that the report has: the first three always, the others if their setting is on or they occur."""
+    """The reasons in the report: `ALWAYS`, and others if their setting is active or they occur."""
     rules = cleaning.rules
     given = {"kept_out": rules.keep_out, "exclude": rules.exclude, "overlap": rules.overlap}
     on = {*ALWAYS, *found, *(name for name, values in given.items() if values)} - {"kept"}

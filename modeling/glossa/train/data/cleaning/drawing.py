@@ -1,11 +1,11 @@
-"""Groups of pairs that share no sentence with other pairs, drawn at random for validation and test.
+"""Random selection of validation and test pairs, in groups that share no sentence with other pairs.
 
-A sentence often has several translations, so a random choice of pairs would put many test sources into training.
-Pairs that share a sentence are therefore connected in a graph, and whole connected components, here called groups, are
-drawn. They are drawn in the order of a hash of the seed and the smallest sentence of each group; sentences are ordered
-by their own hashes. So the groups that come first are found from their sentences alone,
-without the groups of all other pairs: a billion pairs need no more memory than a million. The order is the same for
-both directions of a corpus, for any order of its pairs, and for any number of parts in which it is read.
+A sentence often has several translations, so with randomly selected pairs many test sources would occur in training.
+Therefore pairs that share a sentence are connected in a graph, and whole connected components, called groups, are
+drawn. Groups are ordered by a hash of the seed and their smallest sentence, where sentences are ordered by their
+hashes. So the first groups are found from their sentences alone, without computing all groups: a billion pairs need no
+more memory than a million. The selection is the same for both directions of a corpus, any order of its pairs, and any
+number of parts.
 """
 
 from collections.abc import Sequence
@@ -15,15 +15,15 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 LARGEST = numpy.uint64(2**64 - 1)
-CANDIDATES = 8  # sentences looked at for each pair wanted, at first; most groups have two or three sentences
+CANDIDATES = 8  # initial number of sentences per wanted pair; most groups have two or three sentences
 
 
 class Sentences:
-    """The sentences of some pairs, as hashes, with the pairs of each.
+    """The sentences of pairs, as hashes, with an index from sentences to pairs.
 
     Attributes:
         sources: Hash of the source of each pair, uint64 (pairs,).
-        targets: Likewise of its target.
+        targets: Hash of the target of each pair, uint64 (pairs,).
         sorted: The hashes of both sides in ascending order, uint64 (2 * pairs,).
         rows: The pair of each of these, int64 (2 * pairs,).
     """
@@ -40,22 +40,22 @@ class Sentences:
         return len(self.sources)
 
     def pairs_with(self, wanted: numpy.ndarray) -> numpy.ndarray:
-        """The pairs with one of the `wanted` sentences on either side, each once, in order."""
+        """The distinct pairs with one of the `wanted` sentences on either side, in order."""
         first = numpy.searchsorted(self.sorted, wanted, "left")
         counts = numpy.searchsorted(self.sorted, wanted, "right") - first
         within = numpy.arange(counts.sum()) - numpy.repeat(numpy.cumsum(counts) - counts, counts)
         return numpy.unique(self.rows[numpy.repeat(first, counts) + within])
 
     def candidates(self, bound: numpy.uint64, seed: int) -> numpy.ndarray:
-        """The sentences whose place in the order is at most `bound`, each once."""
+        """The distinct sentences whose place in the order is at most `bound`."""
         found = self.sorted[places_of(self.sorted, seed) <= bound]
         return numpy.unique(found)
 
 
 def draw(parts: Sequence[Sentences], wanted: Sequence[int], seed: int) -> list[numpy.ndarray]:
-    """For each number of pairs `wanted`, the numbers of the drawn pairs over all parts, in order.
+    """Draw pairs for each of the `wanted` sizes; returns their numbers over all parts, in order.
 
-    Groups that do not fit any more are left out, so no number is exceeded; it is reached if small groups are left.
+    Groups that no longer fit are skipped, so no size is exceeded. A size is reached if enough small groups are left.
     """
     total = sum(map(len, parts))
     share = CANDIDATES * sum(wanted) / max(2 * total, 1)
@@ -84,7 +84,7 @@ def _fill(groups: list[numpy.ndarray], wanted: Sequence[int]) -> list[numpy.ndar
 
 
 def _groups(parts: Sequence[Sentences], bound: numpy.uint64, largest: int, seed: int) -> list[numpy.ndarray]:
-    """The groups of at most `largest` pairs whose place is at most `bound`, in their order, as numbers of pairs."""
+    """The groups of at most `largest` pairs with a place of at most `bound`, in order, as pair numbers."""
     frontier = _union(part.candidates(bound, seed) for part in parts)
     known = frontier
     rows = numpy.zeros(0, numpy.int64)
@@ -99,14 +99,14 @@ def _groups(parts: Sequence[Sentences], bound: numpy.uint64, largest: int, seed:
         _, group_of = connected_components(graph, directed=False)
         label = group_of[links[0]]
         small = numpy.bincount(label, minlength=len(sentences))[group_of] <= largest
-        # A group that is too large is not followed further.
+        # Groups that are too large are not expanded further.
         frontier = numpy.setdiff1d(sentences[small], known, assume_unique=True)
         known = numpy.union1d(known, frontier)
     return _ordered(rows, ends.min(0), label, bound, largest, seed)
 
 
 def _with_pairs(parts, frontier, rows, ends) -> tuple[numpy.ndarray, numpy.ndarray]:
-    """`rows`, with their two `ends`, and the pairs that have a sentence of the frontier."""
+    """Add the pairs with a sentence of the frontier to `rows` and their two `ends`."""
     numbers, sides, start = [rows], [ends], 0
     for part in parts:
         found = part.pairs_with(frontier)
@@ -134,7 +134,7 @@ def _union(arrays) -> numpy.ndarray:
 
 
 def places_of(keys: numpy.ndarray, seed: int) -> numpy.ndarray:
-    """The places of hashes in the order of a seed: each its own, by SplitMix64 (Steele et al. 2014)."""
+    """The distinct places of hashes in the order of a seed, by SplitMix64 (Steele et al. 2014)."""
     with numpy.errstate(over="ignore"):
         mixed = keys + numpy.uint64((seed + 1) * 0x9E3779B97F4A7C15 % 2**64)
         mixed = (mixed ^ (mixed >> numpy.uint64(30))) * numpy.uint64(0xBF58476D1CE4E5B9)

@@ -1,4 +1,4 @@
-"""The tests of the filters that [`glossa.train.data.filters`] declares."""
+"""Implementation of the filters declared in [`glossa.train.data.filters`]."""
 
 import html.entities
 import logging
@@ -21,31 +21,31 @@ from .splitting import normalize_side
 
 logger = logging.getLogger(__name__)
 
-Test = Callable[[str, str], bool]  # whether a pair of clean texts, source and target, is to be dropped
+Test = Callable[[str, str], bool]  # whether to drop a pair of clean texts, source and target
 
-# The filters that test a row by itself, after `identical` and `exclude`.
+# The filters that test each row separately, after `identical` and `exclude`.
 NAMES = tuple(name for name, one in FILTERS.items() if one.step == "texts" and name not in ("identical", "exclude"))
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>|<!--")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9A-Fa-f]{1,6}|([A-Za-z][A-Za-z0-9]{1,31}));")
 _NO_LETTERS = regex.compile(r"[^\p{L}\p{M}]+")
-# Marks within a number; a space only before a group of three digits, since numbers may stand side by side.
+# Numbers with separators; a space only before a group of three digits, since it may also separate two numbers.
 _NUMBER = regex.compile(r"\d+(?:(?:[.,:'’]|\s(?=\d{3}(?!\d)))\d+)*")
 _DIGITS = regex.compile(r"\d+")
 _SYLLABLES = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}]")
-SYLLABLE = 3  # letters of other scripts that an ideograph, kana or Hangul syllable stands for, about
-CHARACTERS = 100  # of a token, at most, unless `characters` is set: a longer text has over `max_length` tokens
-WORDS = 12  # numbers up to this one are often written as words
-SAME, FEWEST = 0.8, 4  # a side is a copy if so many of its words, of at least so many, are on the other side
-MOSTLY = 0.5  # of the letters, in the script of the language
-CERTAIN = 0.5  # probability of another language; py3langid is not this sure of very short texts
-# Scripts of a code of ISO 15924 that stands for several, by their names in Unicode.
+SYLLABLE = 3  # approximate letters of other scripts per ideograph, kana or Hangul syllable
+CHARACTERS = 100  # maximum per token unless `characters` is set; longer texts exceed `max_length`
+WORDS = 12  # numbers up to this are often written as words
+SAME, FEWEST = 0.8, 4  # share of copied words, and minimum number of words, to count as a copy
+MOSTLY = 0.5  # minimum share of letters in the script of the language
+CERTAIN = 0.5  # minimum probability of another language; very short texts do not reach it
+# Unicode scripts of ISO 15924 codes that combine or vary scripts.
 SCRIPTS = {"Jpan": "Han Hira Kana", "Kore": "Hang Han", "Hans": "Han", "Hant": "Han"}
-# Languages that are written in another script too.
+# Second scripts of some languages.
 SECOND_SCRIPTS = {"sr": "Latn", "bs": "Cyrl", "az": "Cyrl", "uz": "Cyrl", "kk": "Latn", "tt": "Latn", "ku": "Arab"}
 
 
 def chosen_filters(arguments: DataArguments) -> dict[str, Any]:
-    """The filters that test a row by itself, with their values, and the languages if one of them needs these."""
+    """The filters that test each row separately, with their values, and the languages if a filter needs them."""
     chosen: dict[str, Any] = {"characters": CHARACTERS * arguments.max_length}
     chosen |= {name: value for name, value in arguments.filters.items() if name in NAMES}
     if {"script", "language"} & chosen.keys():
@@ -54,15 +54,15 @@ def chosen_filters(arguments: DataArguments) -> dict[str, Any]:
 
 
 def check(arguments: DataArguments) -> None:
-    """Raise `GlossaError` if a filter cannot judge the languages; warn of a language that is not judged."""
+    """Raise `GlossaError` if a filter does not support the languages; warn about a language unknown to py3langid."""
     tests(chosen_filters(arguments))
     for code in (arguments.source_language, arguments.target_language) if "language" in arguments.filters else ():
         if not same_languages(language_code(code)) & set(identifier().labels):
-            logger.warning("filters.language: py3langid does not know %r; texts in it are not judged.", code)
+            logger.warning("filters.language: py3langid does not support %r, so its texts are not filtered.", code)
 
 
 def tests(chosen: dict[str, Any]) -> list[tuple[str, Test]]:
-    """The tests of the filters that `chosen_filters` gave, by name."""
+    """The tests of the filters in `chosen`, from [`chosen_filters`], with their names."""
     languages = chosen.get("languages", ())
     return [(name, _BUILD[name](chosen[name], *languages)) for name in NAMES if name in chosen]
 
@@ -97,9 +97,9 @@ def _differing_numbers(*_) -> Test:
 
 
 def _lacks(numbers: dict[str, list[str]], others: dict[str, list[str]], possible: set[int]) -> bool:
-    """Whether one of the numbers is not among the others, neither as a whole nor in its parts: 10:30 may be 10h30.
+    """Whether a number is missing among the others, both as a whole and by its parts: 10:30 matches 10h30.
 
-    `possible` are numbers that Chinese characters of the other side may be.
+    `possible` are numbers that Han characters of the other side may represent.
     """
     known = {part for number, parts in others.items() for part in (number, *parts)} | set(map(str, possible))
     return any(
@@ -110,7 +110,7 @@ def _lacks(numbers: dict[str, list[str]], others: dict[str, list[str]], possible
 
 
 def _numbers(text: str) -> dict[str, list[str]]:
-    """The numbers of a text without the marks within them, which languages write differently, and their parts."""
+    """The numbers of a text without separators, which differ between languages, and their parts."""
     found = _NUMBER.findall(text)
     parts = ([_plain(part) for part in _DIGITS.findall(number)] for number in found)
     return {_plain("".join(_DIGITS.findall(number))): own for number, own in zip(found, parts, strict=True)}

@@ -1,6 +1,6 @@
-"""Checks that the data match the settings. A failed one stops the run, unless `trust_data` names it.
+"""Checks that the data match the settings. A failed check stops the run, unless it is named in `trust_data`.
 
-The thresholds are far from the values of real parallel corpora, so that only mistakes are stopped.
+The thresholds are far from the values of real parallel corpora, so that only mistakes fail.
 """
 
 import logging
@@ -19,16 +19,16 @@ from .splitting import normalize_side
 
 logger = logging.getLogger(__name__)
 
-MALFORMED = 0.05  # share of the rows
-EQUAL = 0.5  # share of pairs with equal sides
-RATIO = 6  # of characters, in the median; English has 3 to 4 times as many as Chinese
-SAMPLE = 1000  # pairs
-FEWEST = 20  # pairs that are judged
-# Sentences are identified in groups of at least so many bytes, since short ones mislead.
+MALFORMED = 0.05  # maximum share of malformed rows
+EQUAL = 0.5  # maximum share of pairs with equal sides
+RATIO = 6  # maximum median ratio of characters; English has 3 to 4 times as many as Chinese
+SAMPLE = 1000  # maximum number of pairs
+FEWEST = 20  # minimum number of pairs
+# Languages are identified for groups of sentences with this number of bytes, since short texts are unreliable.
 GROUP_BYTES, GROUPS, FEWEST_GROUPS, CONFIDENCE = 200, 100, 5, 0.9
-# A side is in another language if so many groups are, and fewer than so many are in its own.
+# A side is in another language if over half of the groups are, and under a quarter are in the expected one.
 OTHER, OWN = 0.5, 0.25
-# Too similar to tell apart reliably.
+# Languages too similar to distinguish reliably.
 SIMILAR = ({"no", "nb", "nn", "da"}, {"hr", "sr", "bs"}, {"id", "ms"}, {"zh", "yue", "wuu"}, {"ar", "ary", "arz"})
 
 
@@ -47,15 +47,15 @@ def check_malformed(split: str, counts: dict[str, int], examples: list[dict], ar
 
 
 def sample(total: int) -> numpy.ndarray:
-    """The indices of the pairs to judge among `total` pairs: at most 1,000 at even distances."""
+    """The indices of the pairs to check among `total` pairs: at most 1,000, evenly spaced."""
     return numpy.linspace(0, total - 1, min(SAMPLE, total), dtype=int)
 
 
 def check_sides(pairs: Dataset, places: list[str], arguments: DataArguments) -> dict[str, str]:
-    """The languages of "source" and "target" of a sample of clean pairs, each only if it is clear.
+    """Check a sample of clean pairs; returns the languages of "source" and "target" that are clear.
 
-    `places` has the file and line of each pair. Raises `GlossaError` if the sides are equal, of very different length,
-    or in other languages than the settings say. Few pairs, short artificial ones and unknown languages are not judged.
+    `places` has the file and line of each pair. Raises `GlossaError` if the sides are equal, very different in length,
+    or in other languages than in the settings. Few pairs, short artificial texts and unknown languages are ignored.
     """
     if len(pairs) < FEWEST:
         return {}
@@ -135,7 +135,7 @@ def _check_languages(
 
 
 def _votes(texts: list[str]) -> dict[str | None, list[int]]:
-    """For each language (None: unclear), the longest text of each group in it, by index; {} if the groups are few."""
+    """For each language (None: unclear), the indices of the longest text of each group; empty for too few groups."""
     groups = _groups(texts)
     votes: dict[str | None, list[int]] = {}
     for group in groups if len(groups) >= FEWEST_GROUPS else []:
@@ -150,7 +150,7 @@ def _share(votes: dict[str | None, list[int]], codes: set[str | None]) -> float:
 
 
 def _groups(texts: list[str]) -> list[range]:
-    """Ranges of neighboring texts of at least `GROUP_BYTES`, at most `GROUPS` at even distances."""
+    """Ranges of neighboring texts of at least `GROUP_BYTES`, at most `GROUPS`, evenly spaced."""
     groups, start, size = [], 0, 0
     for index, text in enumerate(texts):
         size += len(text.encode())
@@ -161,20 +161,20 @@ def _groups(texts: list[str]) -> list[range]:
 
 
 def same_languages(code: str | None) -> set[str | None]:
-    """The languages that py3langid does not tell apart from this one, and itself."""
+    """This language and those that py3langid does not distinguish from it."""
     return next((set(family) for family in SIMILAR if code in family), {code})
 
 
-MIXED = 0.05  # share of the texts that the rarer of two ways has, at least
+MIXED = 0.05  # minimum share of texts with the rarer of two writing variants
 _IDEOGRAPHS = re.compile("[\u4e00-\u9fff]+")
 _FULL, _HALF = re.compile("[Ａ-Ｚａ-ｚ０-９]"), re.compile("[A-Za-z0-9]")
 _WIDE_LANGUAGES = ("zh", "ja", "ko")
 
 
 def warn_of_mixed_writing(side: str, language: str, texts: Sequence[str]) -> None:
-    """Warn if both simplified and traditional Chinese, or letters and digits of full and of half width, are common.
+    """Warn if both simplified and traditional Chinese, or both full-width and half-width letters, are common.
 
-    `side` is "source" or "target"; `texts` are some of its texts.
+    `side` is "source" or "target"; `texts` is a sample of its texts.
     """
     code = language_code(language)
     ways = []
@@ -187,16 +187,16 @@ def warn_of_mixed_writing(side: str, language: str, texts: Sequence[str]) -> Non
         (first, most), (second, fewer) = (*way.most_common(2), ("", 0), ("", 0))[:2]
         if fewer >= MIXED * max(most + fewer, 1):
             logger.warning(
-                "%s: of %s %s texts looked at, %s have %s and %s have %s. A model learns to write both at random; "
-                "convert one of them before training (for Chinese, with OpenCC).",
+                "%s: of %s %s texts looked at, %s have %s and %s have %s. A model would mix both at random. Convert "
+                "one of them before training (for Chinese, with OpenCC).",
                 language, f"{len(texts):,}", side, f"{most:,}", first, f"{fewer:,}", second,
             )  # fmt: skip
 
 
 def _variant(text: str) -> str:
-    """Whether a Chinese text is in simplified or in traditional characters; "" if it may be both, or mixes them.
+    """Whether a Chinese text has simplified or traditional characters; "" if ambiguous or mixed.
 
-    GB 2312 has the simplified characters and Big5 the traditional ones.
+    GB 2312 has the simplified characters, and Big5 the traditional ones.
     """
     characters = "".join(_IDEOGRAPHS.findall(text))
     simplified, traditional = _has(characters, "gb2312"), _has(characters, "big5")

@@ -6,30 +6,29 @@ import numpy
 import pyarrow.compute
 from datasets import Dataset
 
-EXAMPLES = 10  # of each reason and source
-SHOWN = 3  # of these, in a terminal
+EXAMPLES = 10  # maximum per reason and source
+SHOWN = 3  # examples per reason in a terminal
 
 
 @dataclass
 class DataReport:
-    """Counts of the data preparation; `to_dict()` is JSON-serializable.
+    """Counts and examples of the data preparation; `to_dict()` is JSON-serializable.
 
     Attributes:
-        splits: Row counts by split and outcome. `read` (every line of a file) and `split` (rows added by
-            `split_sentences`) are together malformed, empty, identical, duplicates, kept and, if there are any,
-            kept_out, overlap (with given evaluation pairs), header and continued (further lines of a row of several
-            lines), and the filters that are on, by the names of their settings. `repaired` are among the kept. Later
-            steps add more.
-        sources: The same counts of the training rows by source; then the counts of its kept pairs in `train`,
-            `validation` and `test`, the `weight`, and the rows `seen` in an epoch.
-        malformed_rows: The first ten, each with file, line, reason and excerpt.
-        examples: The first ten rows of every other reason in every source, likewise, with the excerpts of both sides.
-        sizes: Pairs by split; in "train" rows that are seen twice in an epoch count twice.
-        languages: The language of each side that most of a sample is in, by split; only of sides with a clear answer.
+        splits: Row counts by split and outcome. `read` (every line of a file) plus `split` (rows added by
+            `split_sentences`) equals the sum of malformed, empty, identical, duplicates, kept and, if they occur,
+            kept_out, overlap (with given evaluation pairs), header, continued (further lines of a row of several
+            lines), and the active filters by name. `repaired` pairs are among the kept. Later steps add counts.
+        sources: The same counts of training rows by source, the number of its kept pairs in `train`, `validation` and
+            `test`, its `weight`, and the rows `seen` in an epoch.
+        malformed_rows: The first ten malformed rows, each with file, line, reason and excerpt.
+        examples: The first ten rows for every other reason and source, with excerpts of both sides.
+        sizes: Pairs by split; training rows seen twice in an epoch count twice.
+        languages: The main language of each side in a sample, by split, if it is clear.
         overlap: Evaluation pairs that share a side with training, by split and side.
-        stream: The `rows` of a stream, and how many of them are the `sample` that was prepared before training. Its
-            counts stand in `splits` and `sources` until training ends, and then the counts of all rows read, with
-            `seen` for the rows in batches.
+        stream: The number of `rows` of a stream, and of those in the `sample` prepared before training. `splits` and
+            `sources` have the counts of the sample until training ends, then those of all rows read, with the number
+            of rows `seen` in batches.
         fingerprints: A hash of the texts of each split, which a resumed run compares.
     """
 
@@ -60,9 +59,9 @@ class DataReport:
             self.examples[reason] = self.examples.get(reason, []) + found
 
     def table(self) -> tuple[list[str], list[list[str]]]:
-        """Header and rows of the counts: a column for each source and each predefined split, a row for each outcome.
+        """Header and rows of a table of counts: a column per source and predefined split, a row per outcome.
 
-        Outcomes that are 0 everywhere are left out.
+        Outcomes that never occur are left out.
         """
         columns: dict[str, dict[str, int | float]] = dict(self.sources)
         if len(self.sources) > 1:
@@ -93,7 +92,7 @@ class DataReport:
             yield f"{reason.replace('_', ' ')}, for example:", "\n".join(lines)
 
     def examples_by_reason(self) -> dict[str, list[dict]]:
-        """All examples, malformed rows first, with what is wrong with each."""
+        """All examples, malformed rows first, with their problems."""
         malformed = [row | {"excerpt": f"{row['reason']}: {row['excerpt']}"} for row in self.malformed_rows]
         return ({"malformed": malformed} if malformed else {}) | self.examples
 
@@ -102,13 +101,13 @@ def _cell(count: int | float | None) -> str:
     return "" if count is None else f"{count:,}"
 
 
-EXCERPT = 80  # characters of a side in an example
+EXCERPT = 80  # characters per side in an example
 
 
 def files_of(rows: Dataset, chosen: numpy.ndarray, first: str = "") -> list[str]:
-    """The file of each of the chosen raw rows; "" for rows that are of no file.
+    """The file of each of the chosen raw rows; "" for rows without a file.
 
-    `first` is the file that `rows` begin in, if they are a part of their source.
+    `first` is the file of the first row, if `rows` are a part of their source.
     """
     # Only the first row of a file, and rows with a problem, name it.
     files = rows.select_columns("file").with_format("arrow")[:]["file"]
@@ -118,16 +117,16 @@ def files_of(rows: Dataset, chosen: numpy.ndarray, first: str = "") -> list[str]
 
 
 def places_of(rows: Dataset, chosen: numpy.ndarray) -> list[str]:
-    """The place of each of the chosen rows, as "FILE, line N"."""
+    """The location of each of the chosen rows, as "FILE, line N"."""
     return [f"{row['file']}, line {row['line']}" for row in examples_of(rows, chosen)]
 
 
 def examples_of(
     rows: Dataset, chosen: numpy.ndarray, reason: str = "", source: str = "", first: str = ""
 ) -> list[dict]:
-    """File, line, reason and excerpt of the chosen raw rows; with a `reason` that is not their problem, both sides.
+    """File, line, reason and excerpt of the chosen raw rows; both sides if `reason` is given instead of a problem.
 
-    `first` is as in `files_of`.
+    `first` is as in [`files_of`].
     """
     if not len(chosen):
         return []
@@ -136,7 +135,7 @@ def examples_of(
 
 
 def example(row: dict, reason: str = "", source: str = "") -> dict:
-    """A row of the report: file, line, reason and excerpt; with a `reason` that is not its problem, both sides."""
+    """A row of the report: file, line, reason and excerpt; both sides if `reason` is given instead of a problem."""
     excerpt = row["source"][:EXCERPT] + (f" | {row['target'][:EXCERPT]}" if reason else "")
     place = {"source": source} if reason else {}
     return place | {"file": row["file"], "line": row["line"], "reason": reason or row["problem"], "excerpt": excerpt}

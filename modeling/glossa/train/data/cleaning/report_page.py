@@ -1,4 +1,4 @@
-"""The report of the data preparation as one page of HTML that needs no other files."""
+"""The report of the data preparation as a self-contained HTML page."""
 
 from collections.abc import Iterable
 from html import escape
@@ -53,7 +53,7 @@ def _examples(rows: list[dict]) -> str:
 
 
 def _histogram(title: str, values: numpy.ndarray) -> str:
-    """Bars from the smallest value to the 99th percentile; the last one has all greater values too."""
+    """A histogram from the minimum to the 99th percentile; the last bar includes all greater values."""
     low, high = float(values.min()), float(numpy.percentile(values, 99))
     counts, edges = numpy.histogram(values.clip(max=high), BARS, (low, max(high, low + 1e-6)))
     bars = "".join(

@@ -1,4 +1,4 @@
-"""The checks that look at one row at a time, applied to a block of rows."""
+"""Checks of separate rows, applied to a block of rows."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -19,33 +19,33 @@ from ..arguments import DataArguments
 from . import filters, plausibility, splitting
 from .splitting import excluded_sides, normalize_side, without_digits
 
-# Rows that are not pairs, although they are not malformed.
+# Rows that are not pairs, but not malformed.
 SET_ASIDE = {
     HEADER: "header", CONTINUED: "continued", UNTRANSLATED: "untranslated", OTHER_LANGUAGE: "other_language",
     OTHER_VARIANT: "other_variant",
 }  # fmt: skip
-UNITS = (UNTRANSLATED, OTHER_LANGUAGE)  # of which an example is shown if no pair is left
-# Outcomes of a row, as numbers, in the order of the checks; a row has the first that applies.
+UNITS = (UNTRANSLATED, OTHER_LANGUAGE)  # an example is shown if no pair is left
+# Outcomes of a row in the order of the checks; the first that applies counts.
 OUTCOMES = ("kept", "malformed", *SET_ASIDE.values(), "empty", "kept_out", "identical", "exclude", "overlap")
 OUTCOMES += filters.NAMES
 NUMBERS = {name: number for number, name in enumerate(OUTCOMES)}
 KEPT, MALFORMED = NUMBERS["kept"], NUMBERS["malformed"]
-CODE = (sentences_glossa, readers, splitting, filters, plausibility, languages, han_numbers)  # that is called here
+CODE = (sentences_glossa, readers, splitting, filters, plausibility, languages, han_numbers)  # called by the checks
 
 
 @dataclass(frozen=True)
 class Rules:
-    """The checks of a split that look at one row at a time.
+    """The checks of separate rows in a split.
 
     Attributes:
         split: Whether rows are first split into pairs of sentences.
-        repair_text: Whether text that was decoded wrongly is repaired.
-        keep_out: Normalized sentences that no split has.
+        repair_text: Whether wrongly decoded text is repaired.
+        keep_out: Normalized sentences to exclude from all splits.
         drop_identical: Whether pairs with equal sides are dropped.
-        exclude: 64-bit hashes of normalized sentences that no training pair has.
-        overlap: Likewise of those of evaluation pairs.
+        exclude: 64-bit hashes of normalized sentences to exclude from training.
+        overlap: 64-bit hashes of normalized sides of evaluation pairs to exclude from training.
         chosen: The filters and their values, see [`glossa.train.data.cleaning.filters.chosen_filters`].
-        near_duplicates: Whether the hash within which pairs are nearly equal is needed.
+        near_duplicates: Whether the hash shared by near duplicates is computed.
     """
 
     split: bool = False
@@ -58,16 +58,16 @@ class Rules:
     near_duplicates: bool = False
 
     def stamp(self) -> list:
-        """The rules as plain values, their large sets as hashes."""
+        """The rules as plain values, with hashes for large sets."""
         known = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         large = {name: repr(sorted(known[name])).encode() for name in ("exclude", "overlap")}
         return sorted((known | {name: xxhash.xxh3_128_hexdigest(text) for name, text in large.items()}).items())
 
 
 def rules_of(arguments: DataArguments, training: bool, held_out: frozenset[int] = frozenset()) -> Rules:
-    """The rules of a split; training pairs have no side in `held_out`, 64-bit hashes.
+    """The rules of a split; `held_out` has 64-bit hashes of sides to exclude from training.
 
-    Held-out pairs are not filtered: easy pairs would score too high.
+    Held-out pairs are not filtered, since the remaining easy pairs would inflate scores.
     """
     keep_out = tuple(sorted(map(normalize_side, arguments.keep_out)))
     if not training:
@@ -85,19 +85,19 @@ def rules_of(arguments: DataArguments, training: bool, held_out: frozenset[int] 
 
 
 def split_rows(rows: Dataset, rules: Rules) -> Dataset:
-    """The rows as they are checked: with `split`, those of pairs of sentences; cached."""
+    """The rows to check, split into pairs of sentences if the rules say so; cached."""
     if not rules.split:
         return rows
     return cached_map(rows, split_batch, code=[sentences_glossa], features=rows.features, desc="splitting rows")
 
 
 def split_columns(rows: dict, rules: Rules) -> dict:
-    """Rows by column as they are checked, like [`split_rows`]."""
+    """The rows to check, as in [`split_rows`], by column."""
     return split_batch(rows) if rules.split else rows
 
 
 def split_batch(batch: dict) -> dict:
-    """The rows of a batch, those with equally many sentences on both sides as one row for each."""
+    """Split the rows of a batch that have equally many sentences on both sides into a row per sentence."""
     columns: dict[str, list] = {name: [] for name in batch}
     for row in zip(*batch.values(), strict=True):
         record = dict(zip(batch, row, strict=True))
@@ -117,7 +117,7 @@ def _sentences(record: dict) -> list[tuple[str, str]]:
 
 
 def check_rows(batch: dict, rules: Rules) -> dict:
-    """The clean text of a batch of rows, the hashes of the pairs, and their outcome, as a number of `OUTCOMES`."""
+    """The clean text of a batch of rows, the hashes of the pairs, and their outcomes as indices of `OUTCOMES`."""
     columns: dict[str, Any] = {side: batch[side] for side in ("source", "target")}
     if rules.repair_text:
         columns = _repaired_columns(columns, batch["problem"])
@@ -139,7 +139,7 @@ def check_rows(batch: dict, rules: Rules) -> dict:
             outcomes.append(_outcome(source, target, sides, rules, tests))
         if rules.near_duplicates:
             nears.append(_hash("\n".join(map(without_digits, sides))))
-    if rules.chosen and "language" in rules.chosen:  # the last test, of all rows at once
+    if rules.chosen and "language" in rules.chosen:  # the last test, for all rows at once
         judged = numpy.equal(outcomes, KEPT)
         for row in filters.in_other_language(sources, targets, rules.chosen["languages"], judged):
             outcomes[row] = NUMBERS["language"]
@@ -149,14 +149,14 @@ def check_rows(batch: dict, rules: Rules) -> dict:
 
 
 def check_block(rows: dict, rules: Rules) -> tuple[dict, dict, numpy.ndarray]:
-    """Raw rows by column, split into sentences if the rules say so; what [`check_rows`] says of them; the outcomes."""
+    """Check raw rows by column; returns the (split) rows, the result of [`check_rows`] and the outcomes."""
     columns = split_columns(rows, rules)
     checked = check_rows(columns, rules)
     return columns, checked, numpy.asarray(checked["outcome"], dtype=numpy.int64)
 
 
 def _outcome(source: str, target: str, sides: tuple[str, str], rules: Rules, tests: list) -> int:
-    """The outcome of a pair that is not empty."""
+    """The outcome of a non-empty pair."""
     if rules.keep_out and (sides[0] in rules.keep_out or sides[1] in rules.keep_out):
         return NUMBERS["kept_out"]
     if rules.drop_identical and source == target:
@@ -188,6 +188,6 @@ def _repaired(text: str) -> str:
 
 
 def counted(outcome: numpy.ndarray) -> dict[str, int]:
-    """The number of rows of each outcome, by its name, without outcomes that do not occur."""
+    """The number of rows per outcome, by name, without outcomes that do not occur."""
     counts = numpy.bincount(outcome, minlength=len(OUTCOMES))
     return {name: int(count) for name, count in zip(OUTCOMES, counts, strict=True) if count}

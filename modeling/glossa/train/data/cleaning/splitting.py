@@ -1,4 +1,4 @@
-"""Sentences in the form in which they are compared, and splits of pairs that share none of them."""
+"""Normalization of sentences for comparison, and splits of pairs without shared sentences."""
 
 import logging
 import re
@@ -22,7 +22,7 @@ from .drawing import Sentences, draw
 
 logger = logging.getLogger(__name__)
 
-# Pairs of a split by default: public test sets have 1,000 to 3,000, and scores of fewer than 500 pairs say little.
+# Default sizes of a split: public test sets have 1,000 to 3,000 pairs, and scores of under 500 pairs are unreliable.
 SMALLEST_SPLIT, LARGEST_SPLIT = 500, 2000
 _DIGITS = re.compile(r"\d+")
 _KEYS = Features({"source": Value("uint64"), "target": Value("uint64")})
@@ -35,7 +35,7 @@ class _Ignored(dict):
     """Table for `str.translate` that deletes punctuation (P), separators (Z), control and format characters (C)."""
 
     def __missing__(self, point: int) -> int | None:
-        # Character by character, since a table of all of Unicode takes half a second at each start.
+        # Filled on demand, since a table of all of Unicode takes half a second at each start.
         self[point] = None if unicodedata.category(chr(point)) in _IGNORED_CATEGORIES else point
         return self[point]
 
@@ -43,11 +43,11 @@ class _Ignored(dict):
 _IGNORED = _Ignored()
 
 
-@lru_cache(maxsize=8)  # several filters ask for the sides of one pair
+@lru_cache(maxsize=8)  # several filters normalize the sides of the same pair
 def normalize_side(text: str) -> str:
-    """The form in which sentences are compared: NFKC, case-folded, without punctuation and white space.
+    """Normalize a sentence for comparison: NFKC, case-folded, without punctuation and white space.
 
-    "Go!" equals "go ."; text that consists only of punctuation stays unchanged.
+    "Go!" equals "go .". Text that consists only of punctuation is unchanged.
     """
     return unicodedata.normalize("NFKC", text).casefold().translate(_IGNORED) or text
 
@@ -55,7 +55,7 @@ def normalize_side(text: str) -> str:
 def split_by_component(
     dataset: Dataset, validation_size: float | None, test_size: float | None, seed: int
 ) -> DatasetDict:
-    """Split pairs (columns `source`, `target`) into "train", "validation" and "test", as `hold_out` says."""
+    """Split pairs (columns `source`, `target`) into "train", "validation" and "test", as in [`hold_out`]."""
     chosen = hold_out([Sentences(*side_keys(dataset))], validation_size, test_size, seed)
     return DatasetDict({name: dataset.select(rows) for name, rows in chosen.items()})
 
@@ -63,12 +63,12 @@ def split_by_component(
 def hold_out(
     parts: Sequence[Sentences], validation_size: float | None, test_size: float | None, seed: int
 ) -> dict[str, numpy.ndarray]:
-    """The numbers of the pairs for "train", "validation" and "test", which share no sentence, over all `parts`.
+    """The numbers, over all `parts`, of the pairs for "train", "validation" and "test", which share no sentence.
 
-    A size below 1 is a share of the pairs (at least one pair), a size from 1 a number of pairs; 0 means no split, and
-    None one pair in a hundred, but at least 500 (or one in ten, if these are fewer) and at most 2,000.
-    [`glossa.train.data.cleaning.drawing`] says what is drawn with `seed`. Every split keeps the order of the pairs.
-    Raises `GlossaError` if there are too few pairs, or they are too connected.
+    A size below 1 is a share of the pairs (at least one pair), a size from 1 a number of pairs, 0 means no split, and
+    None is one pair in a hundred, but at least 500 (or one in ten, if these are fewer) and at most 2,000. `seed`
+    determines the selection, see [`glossa.train.data.cleaning.drawing`]. Splits keep the order of the pairs. Raises
+    `GlossaError` if there are too few pairs, or they are too connected.
     """
     total = sum(map(len, parts))
     wanted = wanted_sizes(total, validation_size, test_size)
@@ -87,7 +87,7 @@ def hold_out(
 
 
 def wanted_sizes(total: int, validation_size: float | None, test_size: float | None) -> dict[str, int]:
-    """How many of `total` pairs to hold out. Raises `GlossaError` if none is left for training."""
+    """The numbers of pairs to hold out of `total`. Raises `GlossaError` if none is left for training."""
     wanted = {"validation": _count(validation_size, total), "test": _count(test_size, total)}
     if total < 1 + sum(wanted.values()):
         raise GlossaError(
@@ -104,7 +104,7 @@ def without_digits(side: str) -> str:
 
 
 def sample_rows(rows: Dataset, count: int | None, seed: int) -> Dataset:
-    """`count` random rows in their order, or all of them: the first ones are the shortest in a sorted file."""
+    """`count` random rows in order, or all for None. Not the first rows, which are the shortest in a sorted file."""
     if count is None or count >= len(rows):
         return rows
     chosen = numpy.random.default_rng(seed).choice(len(rows), count, replace=False)
@@ -112,10 +112,7 @@ def sample_rows(rows: Dataset, count: int | None, seed: int) -> Dataset:
 
 
 def repeated(rows: numpy.ndarray, weight: float, seed: Sequence[int]) -> numpy.ndarray:
-    """`rows`, in their order, each as often as `weight` says: 2 twice, 1.5 all once and a random half of them again.
-
-    Of a source with rows, at least one stays.
-    """
+    """Repeat or draw `rows` by `weight`, in order: 2 repeats all, 1.5 a random half. At least one row is kept."""
     if not len(rows):
         return rows
     whole = int(weight)
@@ -160,10 +157,10 @@ def held_out_sides(dataset: DatasetDict) -> frozenset[int]:
 def check_overlap(
     dataset: DatasetDict, train: tuple[numpy.ndarray, numpy.ndarray] | None = None
 ) -> dict[str, dict[str, int]]:
-    """Pairs of each evaluation split with a normalized side that occurs in training: {split: {side: count}}.
+    """Count the pairs of each evaluation split with a normalized side that occurs in training: {split: {side: count}}.
 
-    `train` are the `side_keys` of the training pairs, by default of those in `dataset`. Logs a warning if there are
-    any, since they can inflate scores.
+    `train` has the [`side_keys`] of the training pairs, by default of those in `dataset`. Warns if there are such
+    pairs, since they can inflate scores.
     """
     keys = train or side_keys(dataset["train"])
     if any("language" in rows.column_names for rows in dataset.values()):
@@ -187,8 +184,8 @@ def check_overlap(
 def excluded_sides(arguments: DataArguments) -> frozenset[int]:
     """The 64-bit hashes of all normalized sentences in the files of the filter `exclude`.
 
-    Files that are no tables are read as lines of text. Raises `GlossaError` if a row cannot be read, since its
-    sentence would stay in training.
+    Files other than tables are read as lines of text. Raises `GlossaError` if a row cannot be read, since its sentence
+    would stay in training.
     """
     found, entries = set(), local_paths(arguments.filters.get("exclude", []), arguments.languages)
     parts = []

@@ -1,4 +1,4 @@
-"""Statistics of training pairs, by which a model knows how to cut and change the text that it translates."""
+"""Statistics of training pairs that determine how a model splits and normalizes the text to translate."""
 
 import math
 import re
@@ -13,11 +13,11 @@ from ....model.abbreviations_glossa import END_MARKS
 from ....model.facts_glossa import TextFacts
 from ....model.sentences_glossa import split_text
 
-SAMPLE = 10_000  # pairs that are looked at, in the order of the data
-TEXTS = 200_000  # sources in which abbreviations are looked for
-CAPITALS = 0.01  # share of the sources
-OPEN, ENDED = 0.1, 0.8  # shares of the sources that end with a letter or digit at most, and with a mark at least
-QUANTILE = 0.999  # of the lengths: lower ones cut sentences that the model translates well (docs/serving.md)
+SAMPLE = 10_000  # sampled pairs, in the order of the data
+TEXTS = 200_000  # sampled sources for abbreviations
+CAPITALS = 0.01  # maximum share of sources in capitals
+OPEN, ENDED = 0.1, 0.8  # maximum share of sources that end with a letter or digit, minimum share with a final mark
+QUANTILE = 0.999  # of the lengths; a lower one splits sentences that the model translates well (docs/serving.md)
 
 
 def has_paragraphs(pairs: Dataset) -> bool:
@@ -28,7 +28,7 @@ def has_paragraphs(pairs: Dataset) -> bool:
 
 
 def length_ratio(pairs: Dataset) -> float:
-    """Characters of a target for each character of its source."""
+    """The number of target characters per source character."""
     sample = _sample(pairs)
     return round(sum(len(target) for _, target in sample) / sum(len(source) for source, _ in sample), 3)
 
@@ -36,10 +36,10 @@ def length_ratio(pairs: Dataset) -> float:
 def trained_length(
     pairs: Dataset, tokenizer: PreTrainedTokenizerBase, longest: int | None = None, quantile: float = QUANTILE
 ) -> int:
-    """Source tokens, with the end of sentence, up to which the pairs teach how to translate.
+    """The maximum length in source tokens, end of sentence included, that is well represented in the pairs.
 
-    It is the quantile of the sources' lengths or, if lower, the quantile of the targets' lengths, converted to source
-    tokens by the average ratio. Pairs with more than `longest` tokens on a side, which training drops, do not count.
+    It is the quantile of the source lengths or, if lower, of the target lengths, converted to source tokens by the
+    average ratio. Pairs with more than `longest` tokens on a side, which training drops, do not count.
     """
     sources, targets = zip(*_sample(pairs), strict=True)
     several = getattr(tokenizer, "target_languages", None)
@@ -53,20 +53,20 @@ def trained_length(
 
 
 def lower_capitals(pairs: Dataset) -> bool:
-    """Whether so few sources are in capitals that the model cannot learn to read them."""
+    """Whether too few sources are in capitals for the model to learn them."""
     sample = _sample(pairs)
     return sum(bool(TextFacts(source).capitals) for source, _ in sample) <= CAPITALS * len(sample)
 
 
 def add_stops(pairs: Dataset) -> bool:
-    """Whether nearly all sources end with a mark right after a word, so that the model expects one."""
+    """Whether nearly all sources end with a mark directly after a word, so that the model expects one."""
     sources = [source for source, _ in _sample(pairs)]
     ended = sum(source[-1] in f".!?…{END_MARKS}" and not source[-2:-1].isspace() for source in sources)
     return ended >= ENDED * len(sources) and sum(source[-1].isalnum() for source in sources) <= OPEN * len(sources)
 
 
 def abbreviations(pairs: Dataset) -> list[str]:
-    """The abbreviations that the sources teach; see [`learn_abbreviations`]."""
+    """The abbreviations in the sources, see [`learn_abbreviations`]."""
     return learn_abbreviations(source for source, _ in _sample(pairs, TEXTS))
 
 
@@ -76,16 +76,16 @@ def _sample(pairs: Dataset, size: int = SAMPLE) -> list[tuple[str, str]]:
     return list(zip(rows["source"], rows["target"], strict=True))
 
 
-LEAST = 0.3  # of the score, as in section 3 of the paper
+LEAST = 0.3  # minimum score, as in section 3 of the paper
 _EDGES = "()[]{}'\"“”‘’„‚«»‹›¿¡,;:!?…–—-"
 
 
 def learn_abbreviations(texts: Iterable[str]) -> list[str]:
     """The abbreviations in `texts`, sorted, in lower case and without their period.
 
-    A word's log-likelihood ratio says whether its period belongs to it; long words and words that also occur without a
-    period count less, words with periods inside count more (section 3.1 of the paper). The last word of a text is left
-    out: its period ends the sentence. Single letters and words with digits are left to the rules.
+    The log-likelihood ratio of a word indicates whether its period belongs to it. It is lowered for long words and for
+    words that also occur without a period, and raised for words with inner periods (section 3.1 of the paper). The
+    last word of a text is ignored, since its period ends the sentence. Rules handle single letters and digits.
     """
     with_period, without = Counter[str](), Counter[str]()
     for text in texts:
@@ -103,7 +103,7 @@ def learn_abbreviations(texts: Iterable[str]) -> list[str]:
 
 
 def _score(word: str, periods: int, without: int, share: float) -> float:
-    """The score of a word that was seen `periods` times with a period and `without` times without one."""
+    """The score of a word that occurs `periods` times with a period and `without` times without one."""
     by_chance = periods * math.log(share) + without * math.log(max(1 - share, 1e-12))
     as_abbreviation = periods * math.log(0.99) + without * math.log(0.01)
     inner = word.count(".")

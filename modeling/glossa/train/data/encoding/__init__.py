@@ -1,1 +1,1 @@
-"""Pairs to token ids: vocabularies, corruption for pretraining, links of tokens, augmented rows."""
+"""Tokenization of pairs: vocabularies, corruption for pretraining, token links and augmented rows."""

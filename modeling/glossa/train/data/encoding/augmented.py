@@ -1,4 +1,4 @@
-"""Training rows of which a share is augmented and tokenized again in each epoch."""
+"""Training rows of which a share is augmented and tokenized in each epoch."""
 
 import time
 from collections import Counter
@@ -9,35 +9,35 @@ import numpy
 from datasets import Dataset
 from transformers import PreTrainedTokenizerBase
 
-from ....base.matches import MATCH, MATCH_SCORE, behind, shown
+from ....base.matches import MATCH, MATCH_SCORE, draw_matches, memory_suffix
 from ....base.pair import Pair
 from ....model.spans_glossa import MEMORY
 from ..arguments import DataArguments
 from ..augmentation.augmentation import Augmentation
 from .encoding import IDS, TEXTS, beyond_limits, encode_rows, lengths_of, tokens_before
 
-CHUNK = 1000  # rows that are text at a time, and that are joined with each other
+CHUNK = 1000  # rows processed as text at a time, and that may be joined with each other
 
 
 class AugmentedRows:
-    """Tokenized training rows with text, for a DataLoader; some are changed in each epoch.
+    """Tokenized training rows with text, for a DataLoader; some are augmented in each epoch.
 
-    A changed row that exceeds `max_length` or the filter `length_ratio` is left unchanged. With matches (`memory`), an
-    epoch has the rows with a match once more, unchanged, with the match behind their source; it counts for none of
-    these limits.
+    An augmented row that exceeds `max_length` or the filter `length_ratio` is left unchanged. With matches (`memory`),
+    an epoch also has all rows with a match a second time, with the match appended to the source; the match does not
+    count for these limits.
 
     Args:
         rows: Rows of [`tokenize_pairs`] with their text.
         tokenizer: The tokenizer of the run.
-        augmentation: What is changed.
-        arguments: The limits of a row.
+        augmentation: The augmentation to apply.
+        arguments: The data settings, with the limits of a row.
 
     Attributes:
-        source_lengths: Tokens of each row's source in this epoch.
-        target_lengths: Tokens of each row's target in this epoch.
-        counts: The changed rows of this epoch, by kind.
-        seconds: What changing the rows of this epoch took.
-        examples: Of each kind the first pair of this epoch, before and after.
+        source_lengths: Number of tokens in each row's source in this epoch.
+        target_lengths: Number of tokens in each row's target in this epoch.
+        counts: Number of augmented rows in this epoch, by kind.
+        seconds: Time for the augmentation of this epoch.
+        examples: The first augmented pair of each kind in this epoch, before and after.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class AugmentedRows:
         self.set_epoch(0)
 
     def set_epoch(self, epoch: int) -> None:
-        """Change the rows of this epoch."""
+        """Augment the rows of this epoch."""
         if epoch == self.epoch:
             return
         started = time.perf_counter()
@@ -71,7 +71,7 @@ class AugmentedRows:
         self.seconds = time.perf_counter() - started
 
     def _change(self, texts: dict[str, list[str]], first: int) -> Iterator[tuple[int, dict[str, numpy.ndarray]]]:
-        """The changed rows among neighbors, by number, and their token ids."""
+        """Yield the numbers and token ids of the augmented rows in a chunk."""
         pairs = list(map(Pair, texts["source"], texts["target"]))
         languages = texts.get("language", [])
         found = self.augmentation.apply(pairs, self.epoch or 0, first, languages)
@@ -87,12 +87,12 @@ class AugmentedRows:
     def _with_matches(
         self, texts: dict[str, list[str]], pairs: list[Pair], rows: list[int], first: int
     ) -> dict[int, tuple[str, Pair]]:
-        """The pairs of `rows` with a match behind their source, by index."""
+        """The pairs of `rows` with a match appended to their source, by index."""
         own = [pairs[row - first] for row in rows]
         matches = [Pair(*(texts[name][row - first] for name in MATCH)) for row in rows]
-        seen = shown(pairs, own, matches, rows, self.augmentation.seed, self.epoch or 0)
+        seen = draw_matches(pairs, own, matches, rows, self.augmentation.seed, self.epoch or 0)
         return {
-            row - first: ("memory", pair._replace(source=pair.source + behind(pair.source, match)))
+            row - first: ("memory", pair._replace(source=pair.source + memory_suffix(pair.source, match)))
             for row, pair, match in zip(rows, own, seen, strict=True)
         }
 
@@ -109,11 +109,11 @@ class AugmentedRows:
         return len(self.unchanged) + len(self.again)
 
     def __getitem__(self, row: int) -> dict[str, list[int]]:
-        """The `input_ids` and `labels` of a row in this epoch, and the `links` of one that is not changed."""
+        """The `input_ids` and `labels` of a row in this epoch, and the `links` of an unchanged row."""
         return self.__getitems__([row])[0]
 
     def __getitems__(self, rows: list[int]) -> list[dict[str, Any]]:
-        """The rows of a batch; a DataLoader calls this."""
+        """The rows of a batch, called by a DataLoader."""
         count = len(self.unchanged)
         batch = self.unchanged[[row if row < count else int(self.again[row - count]) for row in rows]]
         found: list[dict[str, Any]] = [dict(zip(batch, row, strict=True)) for row in zip(*batch.values(), strict=True)]
@@ -129,9 +129,9 @@ def encode_changed(
     languages: Sequence[str],
     arguments: DataArguments,
 ) -> dict[int, tuple[list[int], list[int]]]:
-    """The token ids, source and target, of what [`Augmentation.apply`] found, without pairs beyond the limits.
+    """The token ids, source and target, of pairs from [`Augmentation.apply`], without pairs beyond the limits.
 
-    `languages` has the target language of every row, if there are several.
+    `languages` has the target language of every row if there are several.
     """
     if not found:
         return {}

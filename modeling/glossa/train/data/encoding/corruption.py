@@ -1,7 +1,7 @@
 """Pretraining objectives: span corruption, masked language modeling and causal language modeling.
 
-Random choices and their application are separate functions, so that each can be tested: `draw_spans` and
-`corrupt_spans`, `draw_replacements` and `mask_tokens`. A text is a list of N token ids without special tokens.
+Random choices and their application are separate functions, for testing: `draw_spans` and `corrupt_spans`,
+`draw_replacements` and `mask_tokens`. A text is a list of N token ids without special tokens.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ def special_tokens(objective: str, max_length: int) -> list[str]:
 
 
 def count_noise(length: int) -> tuple[int, int]:
-    """Number of noise tokens among `length` (15%, at least one) and of their spans (a third, at least one)."""
+    """Number of noise tokens in a text of `length` tokens (15%, at least one) and of spans (a third, at least one)."""
     noise = max(round(NOISE * length), 1)
     return noise, max(round(noise / MEAN_SPAN), 1)
 
@@ -50,7 +50,7 @@ def draw_spans(length: int, generator: numpy.random.Generator) -> list[tuple[int
 
 
 def _parts(total: int, count: int, generator: numpy.random.Generator) -> numpy.ndarray:
-    """`count` integers of at least 1 with the sum `total`, drawn uniformly from all such compositions."""
+    """`count` positive integers with the sum `total`, drawn uniformly from all such compositions."""
     cuts = numpy.sort(generator.choice(total - 1, count - 1, replace=False)) + 1
     return numpy.diff(cuts, prepend=0, append=total)
 
@@ -58,10 +58,10 @@ def _parts(total: int, count: int, generator: numpy.random.Generator) -> numpy.n
 def corrupt_spans(
     ids: Sequence[int], spans: Sequence[tuple[int, int]], sentinels: Sequence[int]
 ) -> tuple[list[int], list[int]]:
-    """The text with each span replaced by a sentinel, and the spans, each after its sentinel.
+    """The text with each span replaced by a sentinel, and the target: the spans, each after its sentinel.
 
     As in Raffel et al. 2020, figure 2, except that the caller ends the target with an end-of-sentence token instead of
-    one more sentinel.
+    a final sentinel.
 
     Args:
         ids: The text, [N].
@@ -111,8 +111,8 @@ def mask_tokens(ids: Sequence[int], replacements: dict[int, int]) -> tuple[list[
 def _check(objective: str, tokenizer: PreTrainedTokenizerBase, vocabulary: dict[str, int], max_length: int) -> None:
     if getattr(tokenizer, "target_tokenizer", None) is not None:
         raise GlossaError(
-            f"objective is {objective}, but source and target have a vocabulary each. Pretraining needs a shared one: "
-            "leave out target_vocab_size, or give an init_from whose vocabulary is shared."
+            f"objective is {objective}, but source and target have separate vocabularies. Pretraining needs a shared "
+            "one: leave out target_vocab_size, or give an init_from with a shared vocabulary."
         )
     wanted = special_tokens(objective, max_length)
     lacking = [token for token in wanted if token not in vocabulary]
@@ -121,7 +121,7 @@ def _check(objective: str, tokenizer: PreTrainedTokenizerBase, vocabulary: dict[
         raise GlossaError(
             f"objective is {objective}, which with max_length {max_length} takes the special "
             f"{several if wanted[1:] else f'token {wanted[0]}'}; the vocabulary of init_from lacks "
-            f"{lacking[0] if wanted[1:] else 'it'}. Give an init_from that was pretrained so, or leave it out and "
+            f"{lacking[0] if wanted[1:] else 'it'}. Give an init_from with the same pretraining, or leave it out to "
             "learn a new vocabulary."
         )
 
@@ -132,7 +132,7 @@ class PretrainingCollator:
     The corruption of a text depends only on the text, the seed and the epoch. Resuming, evaluating or adding processes
     therefore does not change it. Rows with `labels` are already corrupted and are only padded.
 
-    Batches hold `input_ids` [B, S], `attention_mask` [B, S] and `labels` [B, T], padded with -100:
+    Batches have `input_ids` [B, S], `attention_mask` [B, S] and `labels` [B, T], padded with -100:
 
     - `span_corruption`: `input_ids` are the text with sentinels, `labels` the spans and the end of sentence.
     - `masked_lm`: `input_ids` are the text with replacements, `labels` the replaced tokens; T = S.
@@ -143,7 +143,7 @@ class PretrainingCollator:
     Args:
         objective: One of `OBJECTIVES`.
         tokenizer: Must have the special tokens of the objective.
-        max_length: Length of the longest text in tokens, special tokens included.
+        max_length: Maximum length of a text in tokens, special tokens included.
         seed: Seed of the corruption, together with epoch and text.
 
     Raises:
@@ -155,7 +155,7 @@ class PretrainingCollator:
         _check(objective, tokenizer, vocabulary, max_length)
         self.objective = objective
         self.seed = seed
-        # In shared memory, since persistent workers of a data loader must see a new epoch.
+        # In shared memory, so that persistent data loader workers see a new epoch.
         self._epoch = torch.zeros((), dtype=torch.int64).share_memory_()
         self.pad = DataCollatorForSeq2Seq(tokenizer)
         special = tokenizer("")["input_ids"]

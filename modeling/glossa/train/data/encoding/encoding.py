@@ -1,4 +1,4 @@
-"""Sentence pairs to token ids, cached as Arrow files."""
+"""Tokenization of sentence pairs, cached as Arrow files."""
 
 import json
 import logging
@@ -11,7 +11,7 @@ from datasets import Dataset, DatasetDict, Features, List, Value
 from ....base import matches
 from ....base.caching import cached_map
 from ....base.errors import GlossaError
-from ....base.jobs.records import stamp
+from ....base.jobs.records import hash_bytes
 from ....base.matches import MATCH, MATCH_SCORE, sources_with_matches
 from ..arguments import DataArguments
 from ..cleaning.report import DataReport
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-AT_ONCE = 1 << 20  # characters that the tokenizer gets in one call, which needs some 250 bytes for each
+AT_ONCE = 1 << 20  # characters per tokenizer call, which needs some 250 bytes per character
 IDS = ["input_ids", "labels"]
 LENGTHS = ["source_length", "target_length"]
-TEXTS = ["source", "target", "language"]  # what pairs are changed by
+TEXTS = ["source", "target", "language"]  # columns for augmentation
 TOKENIZED = Features(
     {
         "input_ids": List(Value("int32")),
@@ -47,15 +47,15 @@ def tokenize_pairs(
     report: DataReport,
     linked: bool = False,
 ) -> DatasetDict:
-    """`input_ids` and `labels` (with special tokens) of every pair, and their lengths in tokens.
+    """Tokenize pairs to `input_ids` and `labels` (with special tokens), and their lengths in tokens.
 
-    Evaluated pairs with matches ([`with_matches`]) have theirs behind their source.
+    Matches of evaluation pairs ([`with_matches`]) are appended to their sources.
 
-    Training pairs that exceed `max_length` or the filter `length_ratio` are dropped and counted in `report`; they keep
-    their text if it is changed in each epoch. If `linked`, they have the `links` of their tokens. Evaluation keeps
-    every pair: dropping the hard ones would inflate the scores.
+    Training pairs that exceed `max_length` or the filter `length_ratio` are dropped and counted in `report`. With
+    augmentation or memory, they keep their text. If `linked`, they have the `links` of their tokens. All evaluation
+    pairs are kept, since dropping hard ones would inflate the scores.
 
-    Token ids of a prepared folder are kept if `tokenizer` made them and no links are needed.
+    Token ids of a prepared folder are kept if they are from `tokenizer` and no links are needed.
     """
     pairs = DatasetDict(pairs)
     if set(TOKENIZED) <= set(pairs["train"].features) and (linked or not _are_known(arguments, tokenizer)):
@@ -75,27 +75,27 @@ def tokenize_pairs(
 
 
 def _are_known(arguments: DataArguments, tokenizer: "PreTrainedTokenizerBase") -> bool:
-    """Whether this tokenizer made the token ids of the prepared folder; logs if another one did."""
+    """Whether the token ids of the prepared folder are from this tokenizer; warns if they are from another one."""
     sources = sources_of(arguments)
     known = tokens_of(sources)
     if known is None or known.stamp == stamp_of(tokenizer, any(source.language for source in sources)):
         return known is not None
-    logger.warning("The token ids in %s are of another vocabulary; the pairs are tokenized again.", known.folder)
+    logger.warning("The token ids in %s are from another vocabulary. Tokenizing the pairs again.", known.folder)
     return False
 
 
 def stamp_of(tokenizer: "PreTrainedTokenizerBase", several: bool) -> str:
-    """A hash of what the token ids of a text depend on; `several` if the pairs have several target languages."""
+    """A hash of everything that determines token ids; `several` if the pairs have several target languages."""
     vocabularies = [
-        json.loads(vocabulary) | {"padding": None, "truncation": None}  # which the last call has set
+        json.loads(vocabulary) | {"padding": None, "truncation": None}  # state from the last call
         for vocabulary in vocabulary_files(tokenizer)
     ]
     tag = None if several else _tag(tokenizer)
-    return stamp([json.dumps((vocabularies, tag, tokenizer.split_special_tokens)).encode()])
+    return hash_bytes([json.dumps((vocabularies, tag, tokenizer.split_special_tokens)).encode()])
 
 
 def _tag(tokenizer: "PreTrainedTokenizerBase") -> str | None:
-    """The languages whose tokens the ids have: the target's, and of other families also the source's."""
+    """The languages with tokens in the ids: the target language, and for other families also the source language."""
     target = getattr(tokenizer, "target_languages", None) and tokenizer.tgt_lang  # type: ignore[attr-defined]
     return f"{tokenizer.src_lang} {target}" if getattr(tokenizer, "codes", None) else target  # type: ignore[attr-defined]
 
@@ -140,7 +140,7 @@ def encode_rows(
     targets: Sequence[str],
     languages: Sequence[str] | None = None,
 ) -> tuple[list, list]:
-    """The ids of sources and targets, with special tokens. `languages`: of the targets, if there are several."""
+    """The ids of sources and targets, with special tokens; `languages` are those of the targets if several."""
     if not languages:
         return encode_pairs(tokenizer, sources, targets)
     ids: tuple[list, list] = [[]] * len(sources), [[]] * len(sources)
@@ -159,7 +159,7 @@ def lengths_of(sides: Sequence[Sequence[Sequence[int]]]) -> list[numpy.ndarray]:
 
 
 def encode_pairs(encoder: Any, sources: Sequence[str], targets: Sequence[str]) -> tuple[list, list]:
-    """The ids of sources and targets, with special tokens. Memory does not grow with the number of long texts."""
+    """The ids of sources and targets, with special tokens. Memory is bounded for any number of long texts."""
     ids: tuple[list, list] = [], []
     for part in parts(sources, targets):
         encoded = encoder(sources[part], text_target=targets[part])
@@ -169,7 +169,7 @@ def encode_pairs(encoder: Any, sources: Sequence[str], targets: Sequence[str]) -
 
 
 def parts(*columns: Sequence[str]) -> Iterator[slice]:
-    """The rows in parts of at most `AT_ONCE` characters, or of one row."""
+    """Yield slices of the rows with at most `AT_ONCE` characters, or of one row."""
     start = size = 0
     for end, texts in enumerate(zip(*columns, strict=True)):
         size += sum(map(len, texts))
@@ -183,9 +183,9 @@ def parts(*columns: Sequence[str]) -> Iterator[slice]:
 def beyond_limits(
     lengths: Sequence[numpy.ndarray], max_length: int, ratio: float | numpy.ndarray, before: int = 0
 ) -> tuple[numpy.ndarray, numpy.ndarray]:
-    """Which pairs of these lengths exceed `max_length`, and which of the others the `ratio` of their lengths.
+    """Whether each pair exceeds `max_length`, and whether each of the others exceeds the length `ratio`.
 
-    `before` is the number of tokens that each source begins with and that are not its own ([`tokens_before`]).
+    `before` is the number of tokens of a prefix that each source begins with, see [`tokens_before`].
     """
     source, target = lengths
     too_long, source = numpy.maximum(source, target) > max_length, source - before
@@ -193,7 +193,7 @@ def beyond_limits(
 
 
 def tokens_before(tokenizer: "PreTrainedTokenizerBase") -> int:
-    """The number of tokens of the text that T5 reads before each source; 0 for others."""
+    """The number of tokens in the prefix that T5 reads before each source; 0 for other models."""
     return getattr(tokenizer, "tokens_before", 0)
 
 
@@ -225,5 +225,5 @@ def _within_limits(rows: Dataset, arguments: DataArguments, report: DataReport, 
 
 
 def by_length(rows: Dataset) -> list[int]:
-    """Row numbers sorted by source length, so that evaluation batches have little padding."""
+    """Row indices sorted by source length, so that evaluation batches have little padding."""
     return numpy.argsort(rows["source_length"][:], kind="stable").tolist()

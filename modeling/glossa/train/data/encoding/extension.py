@@ -1,4 +1,4 @@
-"""More pieces for a vocabulary that a model has learned already: further merges of byte-pair encoding."""
+"""Extension of the vocabulary of a trained model by further merges of byte-pair encoding."""
 
 import json
 from collections import Counter, defaultdict
@@ -14,27 +14,27 @@ from ....base.errors import GlossaError
 Pair = tuple[str, str]
 
 
-def extended(vocabulary: Tokenizer, texts: Iterable[str], count: int, first: int) -> Tokenizer:
-    """`vocabulary` with `count` more pieces, each the most frequent pair of pieces in `texts` that is left.
+def extend_vocabulary(vocabulary: Tokenizer, texts: Iterable[str], count: int, first: int) -> Tokenizer:
+    """Add `count` pieces to `vocabulary`, each the most frequent remaining pair of pieces in `texts`.
 
-    All old merges come before the new ones, so the new pieces are made of old ones (Sennrich et al. 2016, section 3.2,
-    continued). Fewer pieces are added if no pair is left that occurs twice.
+    The new merges follow all old ones, so the new pieces consist of old ones (continuing Sennrich et al. 2016, section
+    3.2). Fewer pieces are added if no remaining pair occurs twice.
 
     Args:
-        vocabulary: A tokenizer of byte-pair encoding.
-        texts: Sentences with the words that the pieces are for.
+        vocabulary: A tokenizer with byte-pair encoding.
+        texts: Sentences from which the pieces are learned.
         count: The number of new pieces.
-        first: The id of the first one; the others follow.
+        first: The id of the first new piece; the others follow.
 
     Raises:
-        GlossaError: if the tokenizer is of another kind.
+        GlossaError: if the tokenizer is not of byte-pair encoding.
     """
     described = json.loads(vocabulary.to_str())
     model = described["model"]
     if model["type"] != "BPE":
         raise GlossaError(
-            f"add_vocabulary is {count}, but the tokenizer of init_from is of the kind {model['type']}; further "
-            "pieces are for byte-pair encoding. Leave add_vocabulary out."
+            f"add_vocabulary is {count}, but the tokenizer of init_from is of the kind {model['type']}; only byte-"
+            "pair encoding supports new pieces. Leave add_vocabulary out."
         )
     for left, right in further_merges(words_of(vocabulary, texts), count, set(model["vocab"])):
         model["merges"].append([left, right])
@@ -44,7 +44,7 @@ def extended(vocabulary: Tokenizer, texts: Iterable[str], count: int, first: int
 
 
 def words_of(vocabulary: Tokenizer, texts: Iterable[str]) -> Counter[tuple[str, ...]]:
-    """How often each word of `texts` occurs, as its pieces."""
+    """The counts of the words in `texts`, each as the tuple of its pieces."""
     words: Counter[str] = Counter()
     for text in texts:
         normal = text if vocabulary.normalizer is None else vocabulary.normalizer.normalize_str(text)
@@ -69,7 +69,7 @@ def further_merges(words: Counter[tuple[str, ...]], count: int, known: set[str])
     merges: list[Pair] = []
     while len(merges) < count and waiting:
         own, best = heappop(waiting)
-        if -own != pairs.get(best):  # it was counted before another merge
+        if -own != pairs.get(best):  # an outdated count from before another merge
             continue
         if -own < 2:
             break
@@ -106,8 +106,8 @@ def _merged(word: list[str], pair: Pair) -> list[str]:
     return found
 
 
-def parts_of(vocabulary: Tokenizer, first: int) -> dict[int, list[int]]:
-    """The ids below `first` of which each piece with a higher id consists; what is no merge is left out."""
+def piece_parts(vocabulary: Tokenizer, first: int) -> dict[int, list[int]]:
+    """The ids below `first` that make up each piece with a higher id; tokens that are not merges are left out."""
     model: dict[str, Any] = json.loads(vocabulary.to_str())["model"]
     ids = model.get("vocab", {})
     found: dict[int, list[int]] = {}

@@ -1,4 +1,4 @@
-"""Links between the words of training pairs as links between their tokens, and batches with them."""
+"""Conversion of word links of training pairs to token links, and their collation."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,11 +10,11 @@ from ....base import word_links
 from ....base.caching import cached_map
 from ....base.word_links import Links, Words, find_words, link_words
 
-WORD_LINKS = "word_links"  # a column: numbers of linked words, source and target in turn
+WORD_LINKS = "word_links"  # column with indices of linked words, source and target in turn
 
 
 def with_word_links(rows: Dataset) -> Dataset:
-    """Pairs with the links of their words, which are learned from all of them. Cached."""
+    """Add the word links of the pairs, learned from all pairs. Cached."""
 
     def link(batch: dict) -> dict:
         return {WORD_LINKS: [_flat(links) for links in link_words(batch["source"], batch["target"])]}
@@ -25,8 +25,8 @@ def with_word_links(rows: Dataset) -> Dataset:
 
 
 def token_links(encoder: Any, sources: Sequence[str], targets: Sequence[str], links: Sequence[list[int]]) -> list:
-    """The links of tokens of each pair, source and target in turn: all tokens of linked words are linked."""
-    if not sources:  # which a tokenizer does not take
+    """The token links of each pair, source and target in turn: all tokens of linked words are linked."""
+    if not sources:  # tokenizers do not accept an empty list
         return []
     sides = [
         [_tokens_of_words(text, spans) for text, spans in zip(texts, _spans(encoder, name, texts), strict=True)]
@@ -53,7 +53,7 @@ def _spans(encoder: Any, name: str, texts: Sequence[str]) -> list[Words]:
 
 
 def _tokens_of_words(text: str, spans: Words) -> list[list[int]]:
-    """The numbers of the tokens with characters of each word; special tokens have none."""
+    """The indices of the tokens that overlap each word; special tokens overlap none."""
     words = find_words(text)
     owner = numpy.full(len(text) + 1, -1)
     for number, (start, end) in enumerate(words):
@@ -67,9 +67,9 @@ def _tokens_of_words(text: str, spans: Words) -> list[list[int]]:
 
 
 class LinkCollator:
-    """Batches of `collate`, with `alignments` [B, T, S]: for each label the shares of the source tokens linked to it.
+    """Adds `alignments` [B, T, S] to batches of `collate`: for each label, the weights of its linked source tokens.
 
-    Rows without `links`, such as augmented ones, have zeros; a batch of no other rows has no `alignments`.
+    Rows without `links`, such as augmented ones, have zeros. A batch with only such rows has no `alignments`.
     """
 
     def __init__(self, collate: Callable[[list[dict]], Any]):

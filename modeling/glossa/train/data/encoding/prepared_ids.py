@@ -1,4 +1,4 @@
-"""Prepared pairs with their token ids, so that training need not tokenize them."""
+"""Prepared pairs with token ids, so that training does not tokenize them."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -23,9 +23,9 @@ SCHEMA = FEATURES.arrow_schema.remove_metadata()
 def encode_file(
     tokenizer: "PreTrainedTokenizerBase", folder: Path, item: tuple[str, str, str], stem: Path
 ) -> dict[str, int]:
-    """Write a Parquet file of prepared pairs, again with their token ids and lengths.
+    """Write a copy of a Parquet file of prepared pairs with token ids and lengths.
 
-    `item` has the name of the file in `folder`, the tag of its source and, if there are several, its target language.
+    `item` has the name of the file in `folder`, the tag of its source, and its target language if there are several.
     """
     name, tag, language = item
     with (
@@ -57,7 +57,7 @@ def _tables(files: Sequence[Path]) -> Iterator[pyarrow.Table]:
 
 
 def read_groups(file: ParquetFile, groups: Sequence[int], columns: Sequence[str]) -> Iterator[pyarrow.Table]:
-    """The columns of an open file of pairs with token ids, by row group."""
+    """Yield columns of an open file of pairs with token ids, by row group."""
     schema = pyarrow.schema([SCHEMA.field(name) for name in columns])
     for group in groups:
         yield file.read_row_group(group, list(columns)).select(columns).cast(schema)

@@ -1,4 +1,4 @@
-"""Tokenizer training: byte-level BPE, Unigram, WordPiece, words or characters, with one or with two vocabularies."""
+"""Tokenizer training: byte-level BPE, Unigram, WordPiece, words or characters, with one or two vocabularies."""
 
 import copy
 import json
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     from ....model.tokenization_glossa import GlossaTokenizer
 
 PAD, EOS, START, UNKNOWN = "<pad>", "</s>", "<s>", "<unk>"
-MARKS = 0.05  # for each letter
+MARKS = 0.05  # combining marks per letter
 SPECIAL_TOKENS = [PAD, EOS, START, UNKNOWN]  # ids 0 to 3, the defaults of GlossaConfig
 
 NORMALIZERS = {
     "nfkc": normalizers.NFKC(),
     "lowercase": normalizers.Lowercase(),
     "hyphens_to_spaces": normalizers.Replace(Regex(r"[-\u2010\u2011]"), " "),
-    # The typographic apostrophe becomes the plain one, so that both spellings of a word give the same tokens.
+    # The typographic apostrophe becomes the plain one, so that both spellings of a word have the same tokens.
     "strip_punctuation": normalizers.Sequence(
         [normalizers.Replace("\u2019", "'"), normalizers.Replace(Regex(r"[\p{P}\p{S}&&[^']]"), "")]
     ),
 }
-# Decoding joins words with spaces; these spaces do not belong in text.
+# Decoding joins words with spaces; these spaces are removed.
 _UNWANTED_SPACES = (
     r" (?=[.,!?;:…)\]}”%])",
     r"(?<=[(\[{“]) ",
@@ -55,7 +55,7 @@ def train_tokenizer(
     marks: bool = False,
     kept: Sequence[str] = (),
 ) -> "PreTrainedTokenizerFast":
-    """One vocabulary for both languages, learned from `texts` (both sides of the training split only).
+    """Train one vocabulary for both languages on `texts` (both sides of the training split only).
 
     The default is byte-level BPE (Radford et al. 2019, section 2.2), which has no unknown tokens. A space is added
     before the first word, so that its tokens are the same as within a sentence; decoding removes it. `</s>` is added
@@ -63,18 +63,18 @@ def train_tokenizer(
 
     Args:
         texts: Sentences, or batches of them.
-        vocab_size: Size of the vocabulary, special tokens included (for byte-level BPE also the 256 bytes). Unigram,
-            whole words and characters give fewer tokens if the text has fewer.
+        vocab_size: Size of the vocabulary, including special tokens and for byte-level BPE the 256 bytes. Unigram,
+            whole words and characters may result in fewer tokens.
         max_length: Saved as `model_max_length`, which `truncation=True` uses.
         options: All other settings; its vocabulary sizes are ignored.
-        extra_special_tokens: Further special tokens; their ids follow the four that every Glossa tokenizer has.
+        extra_special_tokens: Further special tokens; their ids follow `SPECIAL_TOKENS`.
         target_languages: Codes of several target languages; the tokenizer is then a [`GlossaTokenizer`].
-        exact: False allows fewer tokens than `vocab_size` for every kind, if the text has fewer.
+        exact: Whether fewer tokens than `vocab_size` are an error for byte-level BPE and WordPiece.
         marks: Whether the text has many combining marks, see [`has_marks`].
-        kept: Characters that are tokens wherever they stand in a text, and that decoding keeps.
+        kept: Characters that are always tokens, and that decoding keeps.
 
     Raises:
-        GlossaError: if `texts` do not have that many tokens; the message says how many they have.
+        GlossaError: if `texts` have fewer tokens; the message has their number.
     """
     from transformers import PreTrainedTokenizerFast
 
@@ -99,9 +99,9 @@ def train_tokenizer_pair(
     marks: bool = False,
     kept: Sequence[str] = (),
 ) -> "GlossaTokenizer":
-    """Like `train_tokenizer`, with one vocabulary per side of `options.vocab_size` and `options.target_vocab_size`.
+    """Like [`train_tokenizer`], with separate vocabularies of `options.vocab_size` and `options.target_vocab_size`.
 
-    A target ends with `</s>`; the model itself adds `<s>` as the decoder's first input.
+    A target ends with `</s>`; the model adds `<s>` as the first decoder input.
     """
     from ....model.tokenization_glossa import GlossaTokenizer, language_token
 
@@ -117,17 +117,17 @@ def train_tokenizer_pair(
 
 
 def has_marks(texts: Iterable[str]) -> bool:
-    """Whether one letter in twenty or more is followed by a combining mark, as vowels are in the scripts of India.
+    """Whether there is more than one combining mark per twenty letters, as in Indic scripts, whose vowels are marks.
 
     The regular expression of byte-level BPE splits words at such marks, so they cannot become parts of longer pieces.
-    Vocabularies of such text are learned from words as they stand between spaces.
+    For such text, words are split only at spaces.
     """
     counts = Counter(category(letter)[0] for text in texts for letter in text)
     return counts["M"] > MARKS * counts["L"]
 
 
 def vocabulary_files(tokenizer: "PreTrainedTokenizerBase") -> list[str]:
-    """What the token ids of a text depend on, but for languages: vocabularies, or the files of a slow tokenizer."""
+    """The content that determines token ids, apart from languages: vocabularies, or the files of a slow tokenizer."""
     if hasattr(tokenizer, "backend_tokenizer"):
         return [tokenizer.backend_tokenizer.to_str(), target_vocabulary(tokenizer).to_str()]
     with tempfile.TemporaryDirectory() as folder:
@@ -178,9 +178,11 @@ def _train(
             ]
         )
     if kept:
-        tokenizer.pre_tokenizer = _prefixed_once(tokenizer.pre_tokenizer, options)
-    if options.tokenizer_model in ("unigram", "wordpiece", "word"):  # which find special tokens in words, as others
-        tokenizer.pre_tokenizer = pre_tokenizers.Sequence([tokenizer.pre_tokenizer, _apart([*SPECIAL_TOKENS, *extra])])
+        tokenizer.pre_tokenizer = _add_one_prefix(tokenizer.pre_tokenizer, options)
+    if options.tokenizer_model in ("unigram", "wordpiece", "word"):  # these would find special tokens within words
+        tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+            [tokenizer.pre_tokenizer, _split_special_tokens([*SPECIAL_TOKENS, *extra])]
+        )
     if options.normalization:
         tokenizer.normalizer = normalizers.Sequence([NORMALIZERS[step] for step in options.normalization])
     tokenizer.train_from_iterator(_both_forms(texts) if options.tokenizer_model == "wordpiece" else texts, trainer)
@@ -198,14 +200,14 @@ def _train(
     return _as_text(tokenizer, kept) if kept else tokenizer
 
 
-def _apart(special: Sequence[str]) -> pre_tokenizers.Split:
-    """Splits what looks like a special token after its first character, so that it is text."""
+def _split_special_tokens(special: Sequence[str]) -> pre_tokenizers.Split:
+    """Split text that looks like a special token after its first character, so that it is encoded as text."""
     patterns = (f"{re.escape(token[0])}(?={re.escape(token[1:])})" for token in special)
     return pre_tokenizers.Split(Regex("|".join(patterns)), "isolated")
 
 
-def _prefixed_once(pre_tokenizer, options: TokenizerArguments):
-    """`pre_tokenizer`, but a space goes before the first word of a text only, not also after a token that is kept."""
+def _add_one_prefix(pre_tokenizer, options: TokenizerArguments):
+    """A `pre_tokenizer` that adds a space only before the first word of a text, not after a `kept` token."""
     if options.tokenizer_model == "unigram":
         return pre_tokenizers.Metaspace(prepend_scheme="first")
     if options.tokenizer_model != "bpe":
@@ -221,7 +223,7 @@ def _prefixed_once(pre_tokenizer, options: TokenizerArguments):
 
 
 def _as_text(tokenizer: Tokenizer, kept: Sequence[str]) -> Tokenizer:
-    """`tokenizer` whose `kept` tokens are not special: encoding finds them in texts, and decoding writes them."""
+    """Make the `kept` tokens non-special, so that encoding finds them in texts and decoding keeps them."""
     plain = json.loads(tokenizer.to_str())
     for token in plain["added_tokens"]:
         if token["content"] in kept:
@@ -246,7 +248,7 @@ def _byte_level_bpe(vocab_size: int, special: list[str], options: TokenizerArgum
 
 
 def _unigram(vocab_size: int, special: list[str], options: TokenizerArguments, name: str):
-    """Kudo 2018: subwords of a unigram language model; a space is part of the word that follows it."""
+    """Subwords of a unigram language model (Kudo 2018); a space is part of the following word."""
     tokenizer = Tokenizer(models.Unigram())
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     tokenizer.decoder = decoders.Metaspace()
@@ -256,7 +258,7 @@ def _unigram(vocab_size: int, special: list[str], options: TokenizerArguments, n
 
 
 def _wordpiece(vocab_size: int, special: list[str], options: TokenizerArguments, name: str):
-    """Wu et al. 2016, section 4.1: subwords that continue a word are marked by ##."""
+    """WordPiece (Wu et al. 2016, section 4.1); subwords that continue a word are marked by ##."""
     # In a language without spaces, a whole sentence is one word to this tokenizer.
     tokenizer = Tokenizer(models.WordPiece(unk_token=UNKNOWN, max_input_chars_per_word=10_000))
     tokenizer.pre_tokenizer = _words(options)
@@ -267,9 +269,9 @@ def _wordpiece(vocab_size: int, special: list[str], options: TokenizerArguments,
 
 
 def _both_forms(texts: Texts) -> Iterator[str]:
-    """The texts, then every character twice, so that WordPiece learns it at the start of a word and within one.
+    """Yield the texts, then every character twice, so that WordPiece learns it at the start of words and within them.
 
-    Otherwise a character in a new place makes its word unknown: without spaces, the whole sentence.
+    Otherwise a character in a new position makes its word unknown; in scripts without spaces, the whole sentence.
     """
     characters: set[str] = set()
     for item in texts:
@@ -289,7 +291,7 @@ def _whole_words(vocab_size: int, special: list[str], options: TokenizerArgument
 
 
 def _characters(vocab_size: int, special: list[str], options: TokenizerArguments, name: str):
-    """Every character (Unicode code point) is a token, spaces too."""
+    """Every character (Unicode code point), including spaces, is a token."""
     tokenizer = Tokenizer(models.WordLevel(unk_token=UNKNOWN))
     tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
     tokenizer.decoder = decoders.Fuse()

@@ -1,1 +1,1 @@
-"""Any number of raw rows to Parquet files of clean, split pairs, in stages that can be continued."""
+"""Preparation of any number of raw rows to Parquet files of clean, split pairs, in resumable stages."""

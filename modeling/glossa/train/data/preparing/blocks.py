@@ -1,10 +1,10 @@
-"""The first stage: blocks of raw rows become files of clean pairs and of their hashes.
+"""The first stage: converts blocks of raw rows to files of clean pairs and their hashes.
 
-The files of a block, after its stem:
+The files of a block, by suffix:
 
     .arrow      its pairs: source, target, line, file, repaired
     .key.npy    hash of each pair, uint64 (pairs,)
-    .near.npy   hash that nearly equal pairs share, or `key` if no source drops these, ascending, uint64 (pairs,)
+    .near.npy   hash shared by near duplicates, or `key` if no source drops these, ascending, uint64 (pairs,)
     .member.npy the pair of each of these, uint32 (pairs,)
     .sides.npy  hashes of the normalized sides, uint64 (2, pairs)
     .outcome.npy the outcome of each row, by its number in `OUTCOMES`, uint8 (rows,)
@@ -35,7 +35,7 @@ class Block:
     Attributes:
         source: Number of the source.
         rows: The rows, with columns as in [`glossa.readers.sources`].
-        file: The file that the first row is in.
+        file: The file of the first row.
     """
 
     source: int
@@ -44,7 +44,7 @@ class Block:
 
 
 def blocks_of(number: int, rows: Dataset, cleanings: Sequence[Cleaning]) -> dict[str, Block]:
-    """Cut the raw rows of a source into blocks, named by a hash of their rows and rules."""
+    """Divide the raw rows of a source into blocks, named by a hash of their rows and rules."""
     settings = (cleanings[number].rules.stamp(), cleanings[number].language, ROWS, drop_near(cleanings))
     stamp = fingerprint_of(rows, clean_block, settings, (rows_module, *CODE))
     starts = range(0, len(rows), ROWS)
@@ -56,12 +56,12 @@ def blocks_of(number: int, rows: Dataset, cleanings: Sequence[Cleaning]) -> dict
 
 
 def drop_near(cleanings: Sequence[Cleaning]) -> bool:
-    """Whether a source drops nearly equal pairs."""
+    """Whether any source drops near duplicates."""
     return any(cleaning.rules.near_duplicates for cleaning in cleanings)
 
 
 def clean_block(cleanings: Sequence[Cleaning], block: Block, stem: Path) -> dict:
-    """Write the files of a block; returns what is known of its rows, as [`judged`]."""
+    """Write the files of a block; returns its counts and examples as [`judged`]."""
     cleaning = cleanings[block.source]
     rules = replace(cleaning.rules, near_duplicates=drop_near(cleanings))
     batch, checked, outcome = check_block(block.rows[:], rules)
@@ -74,7 +74,7 @@ def clean_block(cleanings: Sequence[Cleaning], block: Block, stem: Path) -> dict
 
 
 def rows_of(block: Block, columns: dict) -> Dataset:
-    """The rows of a block as they were checked, whose `columns` may be those of their sentences."""
+    """The checked rows of a block, from `columns` if the rows were split into sentences."""
     if len(columns["line"]) == len(block.rows):
         return block.rows
     return Dataset.from_dict(columns, features=block.rows.features)
@@ -111,7 +111,7 @@ def _write_hashes(checked: dict, kept: numpy.ndarray, cleaning: Cleaning, stem: 
 
 
 def load_array(stem: Path, name: str) -> numpy.ndarray:
-    """An array of a block, read in place."""
+    """An array of a block, memory-mapped."""
     return numpy.load(f"{stem}.{name}.npy", mmap_mode="r")
 
 
@@ -122,11 +122,11 @@ def read_pairs(stem: Path, chosen: numpy.ndarray, columns: Sequence[str] = ("sou
 
 
 class Corpus:
-    """Some of the pairs of each of several blocks, numbered one after another.
+    """Selected pairs of several blocks, numbered consecutively.
 
     Args:
-        stems: The files of the blocks.
-        rows: The chosen pairs of each, in ascending order; may be read in place.
+        stems: The stems of the blocks' files.
+        rows: The selected pairs of each block, in ascending order; may be memory-mapped.
     """
 
     def __init__(self, stems: Sequence[Path], rows: Sequence[numpy.ndarray]):
@@ -137,7 +137,7 @@ class Corpus:
         return int(self.starts[-1])
 
     def table(self, numbers, columns: Sequence[str] = ("source", "target")) -> pyarrow.Table:
-        """The pairs with these numbers, which ascend."""
+        """The pairs with these ascending numbers."""
         numbers = numpy.asarray(numbers, dtype=numpy.int64)
         bounds = numpy.searchsorted(numbers, self.starts)
         tables = [
@@ -150,5 +150,5 @@ class Corpus:
         return pyarrow.concat_tables(tables) if tables else read_pairs(self.stems[0], numbers, columns)
 
     def select(self, numbers) -> Dataset:
-        """The pairs with these numbers, as `Dataset.select`; in memory."""
+        """The pairs with these ascending numbers as a dataset in memory."""
         return Dataset.from_dict(self.table(numbers).to_pydict())

@@ -1,9 +1,8 @@
-"""Repeated pairs among all blocks, found in parts: a part has all pairs whose hash is in its range.
+"""Detection of duplicates among all blocks, in parts: a part has all pairs with a hash in its range.
 
-It is the hash that nearly equal pairs share, also for sources that keep these: equal pairs are then in the same part.
-
-The files of a part, after its stem: `.rows.npy`, the numbers of the pairs to drop in ascending order, where pairs are
-numbered over all blocks, int64 (pairs,), and `.near.npy`, whether each is only nearly repeated, bool (pairs,).
+The hash is the one shared by near duplicates, even for sources that keep these, so that equal pairs are in one part.
+The files of a part: `.rows.npy`, the numbers over all blocks of the pairs to drop, ascending, int64 (pairs,), and
+`.near.npy`, whether each is only a near duplicate, bool (pairs,).
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,19 +15,19 @@ import numpy
 from ..cleaning.cleaning import repeated_pairs
 from .blocks import load_array
 
-PAIRS = 1_000_000  # of a part, about
+PAIRS = 1_000_000  # approximate number per part
 
 
 @dataclass(frozen=True)
-class Cleaned:
+class CleanedBlock:
     """A finished block.
 
     Attributes:
         stem: The stem of its files.
         first: The number of its first pair over all blocks.
-        pairs: How many it has.
+        pairs: The number of its pairs.
         source: The number of its source.
-        near: Whether its source drops nearly equal pairs.
+        near: Whether its source drops near duplicates.
     """
 
     stem: Path
@@ -38,15 +37,15 @@ class Cleaned:
     near: bool
 
 
-def parts_of(places: Sequence[Cleaned]) -> list[tuple[int, int]]:
-    """The ranges of hashes of the parts: from the first up to, but without, the second."""
+def parts_of(places: Sequence[CleanedBlock]) -> list[tuple[int, int]]:
+    """The half-open ranges of hashes of the parts."""
     count = max(sum(place.pairs for place in places) // PAIRS, 1)
     bounds = [number * 2**64 // count for number in range(count + 1)]
     return list(pairwise(bounds))
 
 
-def find_repeated(places: Sequence[Cleaned], part: tuple[int, int], stem: Path) -> dict:
-    """Write the files of a part. Of equal pairs the first one stays, in the order of the blocks."""
+def find_repeated(places: Sequence[CleanedBlock], part: tuple[int, int], stem: Path) -> dict:
+    """Write the files of a part. Of equal pairs, the first in the order of the blocks is kept."""
     groups, keys, rows = (numpy.concatenate(arrays) for arrays in zip(*_members(places, *part), strict=True))
     dropped, near = repeated_pairs(keys, groups, rows)
     numpy.save(f"{stem}.rows.npy", dropped)
@@ -54,7 +53,7 @@ def find_repeated(places: Sequence[Cleaned], part: tuple[int, int], stem: Path) 
     return {"pairs": len(rows), "dropped": len(dropped)}
 
 
-def _members(places: Sequence[Cleaned], low: int, high: int) -> Iterator[tuple[numpy.ndarray, ...]]:
+def _members(places: Sequence[CleanedBlock], low: int, high: int) -> Iterator[tuple[numpy.ndarray, ...]]:
     yield numpy.zeros(0, numpy.uint64), numpy.zeros(0, numpy.uint64), numpy.zeros(0, numpy.int64)
     for place in places:
         near = load_array(place.stem, "near")
@@ -66,7 +65,7 @@ def _members(places: Sequence[Cleaned], low: int, high: int) -> Iterator[tuple[n
 
 
 def dropped_in(parts: Sequence[Path], first: int, pairs: int) -> tuple[numpy.ndarray, numpy.ndarray]:
-    """The pairs to drop among `pairs` pairs from number `first` on, counted from there, and whether only nearly."""
+    """The pairs to drop among `pairs` pairs from number `first` on, relative to it, and whether each is a near one."""
     found = [(numpy.zeros(0, numpy.int64), numpy.zeros(0, bool))]
     for stem in parts:
         rows = load_array(stem, "rows")

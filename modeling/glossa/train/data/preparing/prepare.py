@@ -1,8 +1,8 @@
-"""`glossa prepare`: any number of raw rows to Parquet files of clean, split pairs, in stages that can be continued.
+"""`glossa prepare`: converts any number of raw rows to Parquet files of clean, split pairs, in resumable stages.
 
-The rules are those of [`glossa.train.data.pairs.prepare_pairs`]: the same pairs are kept, counted and held out. Rows
-are cleaned block by block; repeated pairs are found in ranges of their hashes, without their texts; groups of pairs
-that share a sentence are followed only from the few that may be held out.
+The same pairs are kept, counted and held out as in [`glossa.train.data.pairs.prepare_pairs`]. Rows are cleaned block
+by block. Duplicates are found in ranges of their hashes, without the texts. Groups of pairs that share a sentence are
+traced only from the few that may be held out.
 """
 
 import json
@@ -17,20 +17,20 @@ import numpy
 from datasets import Dataset, DatasetDict
 from transformers import PreTrainedTokenizerBase
 
-from ....base.caching import kept_in, versions
-from ....base.jobs.records import stamp
+from ....base.caching import cache_in, versions
+from ....base.jobs.records import hash_bytes
 from ....base.jobs.stage import Place, Stage
 from ....base.jobs.whole_files import write_whole
 from ....readers.columns import Columns
 from ....readers.manifest import MANIFEST, Entry
-from ....readers.rows import Groups, read_part, stamps_of
+from ....readers.rows import Groups, file_states, read_part
 from .. import pairs
 from ..arguments import CHECKS, DataArguments
 from ..cleaning import filters, plausibility
 from ..cleaning.alignment import Alignment
 from ..cleaning.cleaning import (
     Cleaning,
-    Loaded,
+    LoadedSource,
     check_sample,
     clean_sources,
     count_pairs,
@@ -45,7 +45,7 @@ from ..mixture import Source, sources_of
 from ..prepared import TOKENIZER, add_tokens, write_manifest
 from ..sources import training_parts
 from .blocks import Block, Corpus, blocks_of, clean_block, load_array
-from .duplicates import Cleaned, find_repeated, parts_of
+from .duplicates import CleanedBlock, find_repeated, parts_of
 from .rejects import Dropped, write_rejects
 from .remaining import Remaining, distinct_rows, find_remaining, sentences_of
 from .writing import File, Order, files_of, write_evaluation, write_file
@@ -55,18 +55,18 @@ logger = logging.getLogger(__name__)
 
 @dataclass
 class Job:
-    """A preparation under way: its settings, and what its stages have found so far.
+    """The state of a preparation.
 
     Attributes:
         sources: The sources of the recipe.
-        arguments: Its data settings.
-        folder: Where the files of the stages are.
-        place: Where the stages run.
-        report: The report, which grows.
+        arguments: The data settings of the recipe.
+        folder: The folder for the files of the stages.
+        place: Runs the stages, see [`Place`].
+        report: The report, completed by the stages.
         blocks: The cleaned blocks of all sources.
-        raw: Their raw rows.
-        cleanings: How each source is cleaned.
-        counts: The counts of the rows of each source.
+        raw: The raw rows of these blocks.
+        cleanings: The cleaning rules of each source.
+        counts: The row counts of each source.
     """
 
     sources: list[Source]
@@ -74,18 +74,18 @@ class Job:
     folder: Path
     place: Place
     report: DataReport
-    blocks: list[Cleaned] = field(default_factory=list)
+    blocks: list[CleanedBlock] = field(default_factory=list)
     raw: list[Block] = field(default_factory=list)
     cleanings: list[Cleaning] = field(default_factory=list)
     counts: list[dict[str, int]] = field(default_factory=list)
 
     def run(self, title: str, work: Callable, items: dict, size=None, unit: str = "parts") -> list[dict]:
-        """Run a stage in a folder named by its title; returns what `work` returned for each item."""
+        """Run a stage in a folder named by its title; returns the results of `work` for all items."""
         stage = Stage(title, self.folder / title, partial(_same, work), items)
         return list(stage.run(self.place, size, unit).values())
 
     def of_source(self, number: int, results: Sequence) -> list:
-        """Select the results of the blocks of one source."""
+        """The results for the blocks of one source."""
         return [one for block, one in zip(self.blocks, results, strict=True) if block.source == number]
 
 
@@ -93,7 +93,7 @@ def _same(work: Callable) -> Callable:
     return work
 
 
-# Makes a tokenizer for prepared pairs, and saves it into a folder; returns the settings that it was learned with, too.
+# Trains a tokenizer for prepared pairs and saves it to a folder; returns it and the settings of its training.
 Learn = Callable[[DataArguments, Path], tuple[PreTrainedTokenizerBase, dict]]
 
 
@@ -105,19 +105,19 @@ def prepare(
     with_rejects: bool = False,
     learn: Learn | None = None,
 ) -> DataReport:
-    """Write the prepared pairs into the folder `output`; the files of finished stages are in `folder`.
+    """Write the prepared pairs to the folder `output`; the files of finished stages are in `folder`.
 
-    `output` then has Parquet files of the training pairs of each source and of the evaluation pairs, the report as
-    `report.json`, and a manifest by which training knows the folder; `with_rejects`, also the rows that were dropped,
-    in `rejects`. With `learn`, the training pairs have their token ids, and `tokenizer` is the tokenizer. Raises
-    `GlossaError` if the settings or the data are invalid.
+    `output` has Parquet files with the training pairs of each source and with the evaluation pairs, the report as
+    `report.json`, and a manifest for training; `with_rejects` also the dropped rows, in `rejects`. With `learn`, the
+    training pairs have token ids, and the tokenizer is in `tokenizer`. Raises `GlossaError` if the settings or the
+    data are invalid.
     """
     arguments = replace(arguments, streaming=False)
     sources = sources_of(arguments)
     for source in sources:
         filters.check(source.settings)
     _read(sources, place, folder)
-    with kept_in(folder / "raw"):
+    with cache_in(folder / "raw"):
         loaded = pairs.load_sources(sources, arguments)
         others = [_without_training(one) for one in loaded if set(one.splits) - {"train"}]
         given, report = clean_sources(others)
@@ -130,37 +130,37 @@ def prepare(
     if with_rejects:
         _write_rejects(job, stems)
     if learn is not None:
-        with kept_in(job.folder / "sample"):
+        with cache_in(job.folder / "sample"):
             written = _encode(job, written, learn)
     for record in [*written.glob("train-*.json"), *written.glob("rejects/*.json")]:
-        record.unlink()  # the state of the last stages is not part of the result
-    new = output.with_name(f"{output.name}.new")  # moving to another disk takes time
+        record.unlink()  # records of the last stages are not part of the result
+    new = output.with_name(f"{output.name}.new")  # since moving to another disk takes time
     shutil.rmtree(new, ignore_errors=True)
     shutil.move(written, new)
     new.rename(output)
-    shutil.rmtree(job.folder)  # what was cleaned stays
+    shutil.rmtree(job.folder)  # cleaned blocks are kept
     return report
 
 
 def _read(sources: Sequence[Source], place: Place, folder: Path) -> None:
-    """Read the files of all sources, in parts, if there are several."""
+    """Read the files of all sources in parallel if there are several parts."""
     parts = [part for source in sources for part in training_parts(source.settings)]
-    items = {stamp([repr((stamps_of(part[0]), part, versions())).encode()]): part for part in parts}
+    items = {hash_bytes([repr((file_states(part[0]), part, versions())).encode()]): part for part in parts}
     if len(items) > 1:
         Stage("reading", folder / "reading", partial(partial, _read_part, folder / "raw"), items).run(place)
 
 
 def _read_part(folder: Path, part: tuple[Groups, Columns], stem: Path) -> dict:
-    """Read files into the cache of `datasets`, where they are found when all are loaded."""
-    with kept_in(folder):
+    """Read files into the cache of `datasets`, from which all are loaded later."""
+    with cache_in(folder):
         return {"rows": len(read_part(*part))}
 
 
-def _without_training(loaded: Loaded) -> Loaded:
+def _without_training(loaded: LoadedSource) -> LoadedSource:
     return replace(loaded, splits=DatasetDict({name: rows for name, rows in loaded.splits.items() if name != "train"}))
 
 
-def _clean(job: Job, loaded: Sequence[Loaded], overlap: frozenset[int]) -> None:
+def _clean(job: Job, loaded: Sequence[LoadedSource], overlap: frozenset[int]) -> None:
     """Clean the rows block by block."""
     items: dict[str, Block] = {}
     job.cleanings += [Cleaning.of(one, "train", overlap, len(loaded) > 1) for one in loaded]
@@ -172,17 +172,17 @@ def _clean(job: Job, loaded: Sequence[Loaded], overlap: frozenset[int]) -> None:
     for (name, item), result in zip(items.items(), results, strict=True):
         kept = result["outcomes"].get("kept", 0)
         near = job.cleanings[item.source].rules.near_duplicates
-        job.blocks.append(Cleaned(job.folder / "cleaning" / name, first, kept, item.source, near))
+        job.blocks.append(CleanedBlock(job.folder / "cleaning" / name, first, kept, item.source, near))
         first += kept
     for number, cleaning in enumerate(job.cleanings):
         job.counts.append(count_rows(job.report, cleaning, job.of_source(number, results)))
 
 
 def _find_remaining(job: Job) -> tuple[Corpus, list[Path]]:
-    """The pairs that repeat no other one and are aligned, and the stems of their files, by block."""
-    # From here on the stages depend on all blocks and their order.
+    """Find the distinct, aligned pairs; returns them and the stems of their files by block."""
+    # From here on, stages depend on all blocks and their order.
     known = [(block.stem.name, block.source) for block in job.blocks]
-    job.folder /= stamp([repr((known, job.arguments, versions())).encode()])
+    job.folder /= hash_bytes([repr((known, job.arguments, versions())).encode()])
     parts = {f"{number:06d}": part for number, part in enumerate(parts_of(job.blocks))}
     job.run("duplicates", partial(find_repeated, job.blocks), parts)
     repeated = [job.folder / "duplicates" / name for name in parts]
@@ -198,7 +198,7 @@ def _find_remaining(job: Job) -> tuple[Corpus, list[Path]]:
 
 
 def _learn_alignments(job: Job, repeated: list[Path]) -> tuple[dict[int, Alignment], dict[Path, int]]:
-    """What the distinct pairs of the sources with filter `alignment` teach, and the number of each block's first."""
+    """The alignment models of sources with filter `alignment`, and the number of each block's first distinct pair."""
     alignments: dict[int, Alignment] = {}
     starts: dict[Path, int] = {}
     for number, source in enumerate(job.sources):
@@ -224,7 +224,7 @@ def _judge(job: Job, corpus: Corpus, number: int, results: list[dict]) -> None:
 def _hold_out(
     job: Job, corpus: Corpus, stems: list[Path], given: DatasetDict
 ) -> tuple[dict[str, Dataset], dict[str, numpy.ndarray]]:
-    """The evaluation pairs, and the numbers of those that are drawn from the training pairs."""
+    """The evaluation pairs, and the numbers of the pairs that were drawn from the training pairs."""
     arguments, splits = job.arguments, dict(given)
     sizes = [0 if name in given else getattr(arguments, f"{name}_size") for name in ("validation", "test")]
     drawn: dict[str, numpy.ndarray] = {}
@@ -243,14 +243,14 @@ def _hold_out(
 
 
 def _sources_at(job: Job, corpus: Corpus, rows: numpy.ndarray) -> list[int]:
-    """The number of the source of each of the pairs with these numbers."""
+    """The source number of each pair in `rows`."""
     return [job.blocks[index].source for index in numpy.searchsorted(corpus.starts, rows, "right") - 1]
 
 
 def _write(
     job: Job, corpus: Corpus, stems: list[Path], drawn: dict[str, numpy.ndarray], splits: dict[str, Dataset]
 ) -> Path:
-    """Write all files into a folder, which is returned, and count their pairs."""
+    """Write all files and count their pairs; returns their folder."""
     for name, rows in drawn.items():
         for number, count in enumerate(numpy.bincount(_sources_at(job, corpus, rows), minlength=len(job.sources))):
             job.report.sources[job.sources[number].name][name] = int(count)
@@ -280,7 +280,7 @@ def _write(
 
 
 def _write_rejects(job: Job, stems: list[Path]) -> None:
-    """Write the rows that were dropped, a file for each block that has some."""
+    """Write the dropped rows, a file per block with such rows."""
     items = {
         f"{block.source:02d}-{number:06d}": Dropped(raw, block.stem, stem)
         for number, (raw, block, stem) in enumerate(zip(job.raw, job.blocks, stems, strict=True))
@@ -289,7 +289,7 @@ def _write_rejects(job: Job, stems: list[Path]) -> None:
 
 
 def _encode(job: Job, written: Path, learn: Learn) -> Path:
-    """Move all files into another folder, which is returned; the training pairs then have token ids."""
+    """Add token ids to the training pairs, and move all files to another folder, which is returned."""
     given = DataArguments(
         data_path=[str(written)],
         source_language=job.arguments.source_language,
@@ -324,7 +324,7 @@ def _encode(job: Job, written: Path, learn: Learn) -> Path:
 def _overlap(
     stems: list[Path], corpus: Corpus, held_out: numpy.ndarray, splits: dict[str, Dataset]
 ) -> dict[str, dict[str, int]]:
-    """As `check_overlap`, by the sides of the few training pairs that share one with an evaluation pair."""
+    """As [`check_overlap`], with only the training pairs that share a side with an evaluation pair."""
     sides: list[list[numpy.ndarray]] = [[numpy.zeros(0, numpy.uint64)], [numpy.zeros(0, numpy.uint64)]]
     wanted = numpy.unique(
         numpy.concatenate([sides[0][0], *(key for own in splits.values() for key in side_keys(own))])

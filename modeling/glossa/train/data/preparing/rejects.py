@@ -1,4 +1,4 @@
-"""The rows of a block that were dropped, with the reason of each."""
+"""The dropped rows of a block with their reasons."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ class Dropped:
     """A block whose dropped rows are written.
 
     Attributes:
-        block: Its raw rows.
-        cleaned: The stem of the files of its pairs.
-        remaining: The stem of the files of those that remain.
+        block: The raw rows.
+        cleaned: The stem of the files of cleaned pairs.
+        remaining: The stem of the files of remaining pairs.
     """
 
     block: Block
@@ -33,10 +33,10 @@ class Dropped:
 
 
 def write_rejects(cleanings: Sequence[Cleaning], item: Dropped, stem: Path) -> dict:
-    """Write a Parquet file with the columns `NAMES`: first what was dropped row by row, then what depends on others.
+    """Write a Parquet file with the columns `NAMES`: first rows dropped individually, then rows dropped by comparison.
 
-    Texts of the former are as they were read, `problem` says what is wrong with a malformed row, and `corpus` is the
-    name of the source.
+    The former have raw texts. `problem` describes the problem of a malformed row, and `corpus` is the name of the
+    source.
     """
     cleaning = cleanings[item.block.source]
     batch = split_columns(item.block.rows[:], cleaning.rules)

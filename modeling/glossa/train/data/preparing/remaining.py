@@ -1,12 +1,12 @@
-"""The third stage: the pairs of a block that are neither repeated nor unaligned, sorted for drawing and for writing.
+"""The third stage: the pairs of a block without duplicates and unaligned pairs, sorted for drawing and writing.
 
-The files of a block, after its stem:
+The files of a block, by suffix:
 
     .rows.npy     the remaining pairs of the block, int64 (remaining,)
     .sides.npy    hashes of their sides, uint64 (2, remaining)
     .sorted.npy   these hashes in ascending order, uint64 (2 * remaining,)
     .owners.npy   the pair of each of these, among the remaining ones, int64 (2 * remaining,)
-    .places.npy   the places of the pairs in the order in which they are written, ascending, uint64 (remaining,)
+    .places.npy   the places of the pairs in the order of writing, ascending, uint64 (remaining,)
     .members.npy  the pair of each of these, among the remaining ones, int64 (remaining,)
     .dropped.npy  the other pairs of the block, ascending, int64 (dropped,)
     .reasons.npy  the reason of each of these, by its number in `DEPENDENT`, uint8 (dropped,)
@@ -23,19 +23,19 @@ from ..cleaning.cleaning import DEPENDENT, Cleaning, judged_pairs
 from ..cleaning.drawing import Sentences, places_of
 from ..cleaning.report import example
 from .blocks import load_array, read_pairs
-from .duplicates import Cleaned, dropped_in
+from .duplicates import CleanedBlock, dropped_in
 
 
 @dataclass(frozen=True)
 class Remaining:
-    """The results of earlier stages by which a block's remaining pairs are found.
+    """The results of earlier stages that determine the remaining pairs of a block.
 
     Attributes:
-        parts: The stems of the files of repeated pairs.
-        alignments: By number of the source, if it has the filter `alignment`, what is learned from its pairs.
-        starts: By stem of a block of such a source, the number of its first distinct pair in the source.
-        cleanings: How each source is cleaned.
-        seed: Of the order in which pairs are written.
+        parts: The stems of the files of duplicates.
+        alignments: The alignment models by number of the source, for sources with the filter `alignment`.
+        starts: The number in the source of a block's first distinct pair, by stem, for blocks of such sources.
+        cleanings: The cleaning rules of each source.
+        seed: The seed of the order of writing.
     """
 
     parts: Sequence[Path]
@@ -45,13 +45,13 @@ class Remaining:
     seed: int
 
 
-def distinct_rows(parts: Sequence[Path], block: Cleaned) -> numpy.ndarray:
-    """The pairs of a block that repeat no earlier one."""
+def distinct_rows(parts: Sequence[Path], block: CleanedBlock) -> numpy.ndarray:
+    """The pairs of a block that are not duplicates of earlier pairs."""
     return numpy.setdiff1d(numpy.arange(block.pairs), dropped_in(parts, block.first, block.pairs)[0])
 
 
-def find_remaining(given: Remaining, block: Cleaned, stem: Path) -> dict:
-    """Write the files of a block; returns counts and examples of what was dropped."""
+def find_remaining(given: Remaining, block: CleanedBlock, stem: Path) -> dict:
+    """Write the files of a block; returns counts and examples of dropped pairs."""
     repeated, near = dropped_in(given.parts, block.first, block.pairs)
     rows = numpy.setdiff1d(numpy.arange(block.pairs), repeated, assume_unique=True)
     cleaning, dropped = given.cleanings[block.source], {"duplicates": repeated[~near]}
@@ -90,6 +90,6 @@ def find_remaining(given: Remaining, block: Cleaned, stem: Path) -> dict:
 
 
 def sentences_of(stem: Path) -> Sentences:
-    """The sentences of the remaining pairs of a block, read in block."""
+    """The sentences of the remaining pairs of a block, memory-mapped."""
     sources, targets = load_array(stem, "sides")
     return Sentences(sources, targets, load_array(stem, "sorted"), load_array(stem, "owners"))

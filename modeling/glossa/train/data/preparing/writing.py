@@ -13,17 +13,17 @@ from datasets import Dataset
 
 from ..pairs import with_file_names
 from .blocks import load_array, read_pairs
-from .duplicates import Cleaned
+from .duplicates import CleanedBlock
 
-PAIRS = 500_000  # of a file, about, at most
+PAIRS = 500_000  # approximate maximum per file
 SPREAD = 16  # files of a smaller corpus, so that several processes can encode and read it
-LEAST = 25_000  # pairs of these files, about; a corpus of fewer has one file
-GROUP = 10_000  # pairs of a row group
+LEAST = 25_000  # approximate minimum of pairs in these files; a smaller corpus has one file
+GROUP = 10_000  # pairs per row group
 
 
 @dataclass(frozen=True)
 class File:
-    """A file to write: its name, its source, and the range of places of its pairs, without the second."""
+    """A file to write: its name, its source, and the half-open range of its pairs' places."""
 
     name: str
     source: int
@@ -33,23 +33,23 @@ class File:
 
 @dataclass(frozen=True)
 class Order:
-    """The remaining pairs of all blocks and which of them are held out, for `write_file`.
+    """The remaining and held-out pairs of all blocks, for [`write_file`].
 
     Attributes:
         blocks: The blocks.
-        remaining: The stem of the files of the remaining pairs of each.
-        firsts: The number of the first remaining pair of each, over all blocks.
+        remaining: The stem of the files of remaining pairs, per block.
+        firsts: The number over all blocks of the first remaining pair, per block.
         held_out: The numbers of the held-out pairs, in ascending order.
     """
 
-    blocks: Sequence[Cleaned]
+    blocks: Sequence[CleanedBlock]
     remaining: Sequence[Path]
     firsts: Sequence[int]
     held_out: numpy.ndarray
 
 
 def files_of(source: int, pairs: int) -> list[File]:
-    """The files of a source with so many pairs to write; none for no pairs."""
+    """The files of a source with this number of pairs to write."""
     count = max(-(-pairs // PAIRS), min(-(-pairs // LEAST), SPREAD))
     bounds = [number * 2**64 // count for number in range(count + 1)] if count else []
     return [
@@ -79,9 +79,9 @@ def write_file(order: Order, file: File, stem: Path) -> dict:
 
 
 def write_evaluation(folder: Path, split: str, pairs: Dataset) -> dict[str, dict[str, int]]:
-    """Write validation or test pairs, a Parquet file for each language and file that they are of.
+    """Write validation or test pairs, as a Parquet file per language and original file.
 
-    Returns the names of the files and their sizes in bytes, by language; "" if there is one target language.
+    Returns the names and sizes in bytes of the files by language, which is "" if there is one target language.
     """
     pairs = with_file_names(pairs)
     columns = [name for name in ("language", "file") if name in pairs.column_names]

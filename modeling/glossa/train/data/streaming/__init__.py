@@ -1,1 +1,1 @@
-"""Pairs of Parquet files, cleaned and encoded as they are read, without a copy on disk."""
+"""Streaming of pairs from Parquet files, cleaned and tokenized while reading, without a copy on disk."""

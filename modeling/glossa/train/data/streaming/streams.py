@@ -1,8 +1,8 @@
-"""Training rows that are read in place from Parquet files, in random order, without a copy on disk.
+"""Training rows read in place from Parquet files, in random order, without a copy on disk.
 
-A file is cut into blocks of neighboring row groups. An epoch is a random order of the blocks of all sources, cut into
-windows. A window is read and shuffled as a whole, so the place in a stream is the number of a window and a place in
-it: a run continues there without reading what came before, and no buffer of rows is lost.
+A file is divided into blocks of neighboring row groups. An epoch is a random order of the blocks of all sources,
+divided into windows. A window is read and shuffled as a whole, so a stream position is a window and an offset in it.
+A run resumes there without reading earlier rows or losing a buffer.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ from ....readers.columns import Row
 from ....readers.downloads import local_paths
 from ....readers.files import DAMAGE
 from ....readers.hub import load_builder
-from ....readers.parquet import opened, parquet_rows
+from ....readers.parquet import open_parquet, parquet_rows
 from ....readers.rows import generated_rows, raw_row
 from ..arguments import DataArguments
 from ..cleaning.splitting import repeated
@@ -37,12 +37,11 @@ from ..mixture import Source, sources_of, weights
 from ..prepared import tokens_of
 from ..sources import columns_of, load_held_out, load_source
 
-BLOCK_ROWS = 5_000  # at least; neighboring row groups are one request to a server
-WINDOW_ROWS = 20_000  # at least; their tokens are in memory, and a run that continues reads one window again
+BLOCK_ROWS = 5_000  # minimum; a block of neighboring row groups takes one request to a server
+WINDOW_ROWS = 20_000  # minimum; its tokens are in memory, and a resumed run reads one window again
 SAMPLE_ROWS = 200_000  # for vocabulary, statistics and the number of batches
-FOOTERS = 16  # read at the same time
-# What a stream, which is read in parts, refuses, and why. Repeated pairs are dropped only in the sample of its rows.
-# All other checks are those of training.
+FOOTERS = 16  # read in parallel
+# Settings that a stream does not support, with reasons. Duplicates are dropped only in the sample of its rows.
 REFUSED = {
     "max_train_samples": "a stream reads all its rows",
     **{f"{PREFIX}{name}": "a stream is not read as a whole" for name, one in FILTERS.items() if one.step == "pairs"},
@@ -56,7 +55,7 @@ REFUSED = {
 
 @dataclass(frozen=True)
 class Block:
-    """Neighboring row groups of a file: its path or URL, their numbers, rows before them, own rows, bytes, source."""
+    """Neighboring row groups: path or URL of the file, indices, rows before them, rows, bytes, index of the source."""
 
     path: str
     groups: range
@@ -67,7 +66,7 @@ class Block:
 
 
 def is_stream(arguments: DataArguments) -> bool:
-    """Whether the training rows are read while training; the first rows of a stream are copied instead."""
+    """Whether training rows are read during training; with `max_train_samples`, they are copied first."""
     return arguments.streaming and arguments.max_train_samples is None
 
 
@@ -86,11 +85,11 @@ class Stream:
             self.blocks.append(_blocks(_files(source.settings), number))
         self.rows = [sum(block.rows for block in blocks) for blocks in self.blocks]
         self.tokens = tokens_of(self.sources)
-        self.held_out: frozenset[int] = frozenset()  # hashed sides of evaluation pairs, which its pairs must not have
+        self.held_out: frozenset[int] = frozenset()  # hashes of sides of evaluation pairs, to exclude
         self.weights = weights(self.rows, self.sources, arguments.sampling_temperature)
 
     def windows(self, epoch: int, seed: int) -> list[list[Block]]:
-        """The windows of an epoch; blocks of a source occur as often as its weight says."""
+        """The windows of an epoch; blocks of a source are repeated or drawn by its weight."""
         chosen: list[Block] = []
         for number, (blocks, weight) in enumerate(zip(self.blocks, self.weights, strict=True)):
             own = repeated(numpy.arange(len(blocks)), weight, (self.arguments.split_seed, number))
@@ -104,9 +103,9 @@ class Stream:
         return windows
 
     def load_sample(self, number: int) -> DatasetDict:
-        """Raw rows of a random part of a source as "train", and its predefined evaluation splits.
+        """A random sample of the raw rows of a source as "train", and its predefined evaluation splits.
 
-        All sources give the same share of their rows, together at most `SAMPLE_ROWS`.
+        The sampled share of rows is the same for all sources, in total at most `SAMPLE_ROWS` rows.
         """
         settings, blocks = self.sources[number].settings, self.blocks[number]
         wanted = max(round(self.rows[number] * self.sampled), 1)
@@ -121,17 +120,17 @@ class Stream:
         else:
             rows = cached_tables(_block_tables, {"blocks": chosen}, FEATURES, state, [prepared_ids])
         kept = numpy.sort(generator.choice(len(rows), wanted, replace=False))
-        # One training row of a dataset is read in addition to the other splits, because its columns are checked.
+        # One training row of a dataset is read as well, since its columns are checked.
         own = load_held_out(settings) if settings.data_path else load_source(replace(settings, max_train_samples=1))
         return DatasetDict({"train": rows.select(kept)} | {name: own[name] for name in own if name != "train"})
 
     @property
     def sampled(self) -> float:
-        """The share of the rows that is in the samples."""
+        """The share of all rows in the samples."""
         return min(SAMPLE_ROWS / sum(self.rows), 1.0)
 
     def fingerprint(self) -> str:
-        """A hash of the sizes of all blocks; files may move."""
+        """A hash of the sizes of all blocks, independent of file locations."""
         sizes = [(block.rows, block.size) for blocks in self.blocks for block in blocks]
         return xxhash.xxh3_128_hexdigest(repr(sizes).encode())
 
@@ -139,8 +138,8 @@ class Stream:
 def block_rows(block: Block, settings: DataArguments) -> Iterator[Row]:
     """The rows of a block, numbered as in its file. Raises `GlossaError` if it cannot be read."""
     footer = _footer(block.path)
-    # What is read before it is needed stays in memory until the file is closed.
-    with _opened(block.path) as file, opened(file, footer, pre_buffer=True) as parquet:
+    # Prefetched data stays in memory until the file is closed.
+    with _open_file(block.path) as file, open_parquet(file, footer, pre_buffer=True) as parquet:
         for source, target, line, problem in parquet_rows(
             parquet, block.path, columns_of(settings), list(block.groups)
         ):
@@ -149,7 +148,7 @@ def block_rows(block: Block, settings: DataArguments) -> Iterator[Row]:
 
 def block_tables(block: Block, columns: Sequence[str]) -> Iterator[pyarrow.Table]:
     """Columns of the pairs of a block with token ids, by row group. Raises `GlossaError` if it cannot be read."""
-    with _opened(block.path) as file, ParquetFile(file, metadata=_footer(block.path), pre_buffer=True) as parquet:
+    with _open_file(block.path) as file, ParquetFile(file, metadata=_footer(block.path), pre_buffer=True) as parquet:
         yield from read_groups(parquet, block.groups, columns)
 
 
@@ -161,7 +160,7 @@ def _block_tables(blocks: Sequence[Block]) -> Iterator[pyarrow.Table]:
 def _block_rows(blocks: Sequence[Block], settings: DataArguments) -> Iterator[dict]:
     for block in blocks:
         for source, target, line, problem in block_rows(block, settings):
-            yield raw_row(source, target, line, problem, block.path)  # on every row, since a part is selected
+            yield raw_row(source, target, line, problem, block.path)  # the file of every row, since rows are sampled
 
 
 def _check(settings: DataArguments) -> None:
@@ -187,11 +186,10 @@ def _files(settings: DataArguments) -> list[str]:
         files = [str(path) for path in (builder.config.data_files or {}).get("train", [])]
     others = [path for path in files if not path.lower().endswith(".parquet")]
     if others or not files:
-        place = f"{others[0]} is another file" if others else f"data set {settings.dataset} has none"
+        place = f"{others[0]} is another file" if others else f"dataset {settings.dataset} has none"
         raise GlossaError(
-            f"streaming is true, and a stream is read from Parquet files, but {place}. Set streaming to false: the "
-            "rows are then copied to the cache once. Or convert the files: "
-            "datasets.load_dataset(...).to_parquet(...)."
+            f"streaming is true, which needs Parquet files, but {place}. Set streaming to false to copy the rows to "
+            "the cache once. Or convert the files: datasets.load_dataset(...).to_parquet(...)."
         )
     return files
 
@@ -214,27 +212,27 @@ def _blocks(files: Sequence[str], source: int) -> list[Block]:
 
 
 def _version(path: str) -> str:
-    """A hash of path, size and time of a file, or of its version on the Hub."""
+    """A hash of the path, size and modification time of a file, or of its version on the Hub."""
     system, name = url_to_fs(path)
     return system.ukey(name)
 
 
 @lru_cache(maxsize=10_000)
 def _footer(path: str) -> FileMetaData:
-    with _opened(path) as file, ParquetFile(file) as parquet:
+    with _open_file(path) as file, ParquetFile(file) as parquet:
         return parquet.metadata
 
 
 @contextmanager
-def _opened(path: str) -> Iterator[Any]:
-    """The open file. Raises `GlossaError` if it cannot be read until the end of the block."""
+def _open_file(path: str) -> Iterator[Any]:
+    """Open a file. Raises `GlossaError` if it cannot be read within the context."""
     try:
         system, name = url_to_fs(path)
-        with system.open(name, "rb", cache_type="none") as file:  # Parquet asks for exactly what it needs
+        with system.open(name, "rb", cache_type="none") as file:  # Parquet reads exactly what it needs
             yield file
     except (*DAMAGE, *http_errors()) as error:
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise GlossaError(
-            f"{path} cannot be read: {reason}. Check the connection, or the file, which may be damaged. A run that "
-            "has checkpoints continues with --resume_from_checkpoint true."
+            f"{path} cannot be read: {reason}. Check the connection and whether the file is damaged. Continue a run "
+            "that has checkpoints with --resume_from_checkpoint true."
         ) from error

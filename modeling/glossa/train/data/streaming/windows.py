@@ -1,4 +1,4 @@
-"""Windows of a stream: raw rows to batches of token ids, in the processes of a data loader."""
+"""Windows of a stream: converts raw rows to batches of token ids in data loader processes."""
 
 import ctypes
 import itertools
@@ -38,22 +38,22 @@ from ..encoding.encoding import (
 from .streams import Block, Stream, block_rows, block_tables
 
 PR_SET_PDEATHSIG = 1  # prctl(2)
-CHUNK = 1000  # rows that are text at a time
+CHUNK = 1000  # rows processed as text at a time
 
-Sides = tuple[list[list[int]], list[list[int]]]  # the token ids of rows, source and target
-Arrays = list[numpy.ndarray]  # of each side
-Counts = dict[str, Counter]  # of rows by source and outcome
+Sides = tuple[list[list[int]], list[list[int]]]  # token ids of rows, source and target
+Arrays = list[numpy.ndarray]  # source and target
+Counts = dict[str, Counter]  # rows by source and outcome
 
 
 @dataclass
 class Window:
-    """A window of a stream: the token ids of its rows, its batches as row numbers, and the counts of its rows.
+    """A window of a stream: the token ids of its rows, its batches as row indices, and the counts of its rows.
 
-    `tokens` counts the tokens of all rows, source and target, and `places` includes padding.
+    `tokens` is the number of source and target tokens of all rows, and `places` the number with padding.
     """
 
-    ids: list[numpy.ndarray]  # of all sources one after another, and of all targets
-    ends: list[numpy.ndarray]  # where each row ends in them
+    ids: list[numpy.ndarray]  # concatenated sources, and concatenated targets
+    ends: list[numpy.ndarray]  # end offset of each row
     batches: list[list[int]]
     counts: Counts
     tokens: int
@@ -71,15 +71,15 @@ class Window:
 
 
 class Windows(torch.utils.data.Dataset):
-    """The windows of a stream by epoch and number. What a window holds depends on the stream, its place and `seed`.
+    """The windows of a stream by epoch and number. Their content depends on the stream, the position and `seed`.
 
     Args:
         stream: The stream of the run.
         tokenizer: The tokenizer of the run.
-        batch_tokens: Most tokens of a batch on either side, as for `TokenBatchSampler`.
-        batches_a_step: Batches of a step on one process.
+        batch_tokens: Maximum tokens of a batch on either side, as in `TokenBatchSampler`.
+        batches_a_step: Batches per step and process.
         seed: Seed of the order, together with the epoch.
-        augmentation: What is changed in the pairs; nothing by default.
+        augmentation: The augmentation of the pairs; None by default.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Windows(torch.utils.data.Dataset):
         self.batches_a_step = batches_a_step
         self.seed = seed
         self.augmentation = augmentation
-        # Whether token ids are read: pairs that are changed, or compared with held-out pairs, are read as text.
+        # Whether token ids are read. Pairs to augment, or to compare with held-out pairs, are read as text.
         self.known = (
             stream.tokens is not None
             and augmentation is None
@@ -117,7 +117,7 @@ class Windows(torch.utils.data.Dataset):
         return self._blocks
 
     def __getitem__(self, place: tuple[int, int]) -> Window | GlossaError:
-        """The window at (epoch, number); an error is returned: a worker that raised it would add its traceback."""
+        """The window at (epoch, number). Errors are returned, since a worker that raises adds its traceback."""
         epoch, number = place
         try:
             return self._window(self._of_epoch(epoch)[number], epoch << 32 | number)
@@ -148,7 +148,7 @@ class Windows(torch.utils.data.Dataset):
         return Window(ids, ends, batches, counts, int(source.sum() + target.sum()), places)
 
     def _encoded(self, blocks: list[Block], counts: Counts, order: int) -> Iterator[tuple[Arrays, Arrays]]:
-        """The token ids of the rows of a window, one after another, and their lengths, both by side, in parts."""
+        """Yield the concatenated token ids of the rows of a window and their lengths, both by side, in parts."""
         row = 0
         for block in blocks:
             corpus = self.stream.sources[block.source]
@@ -166,7 +166,7 @@ class Windows(torch.utils.data.Dataset):
                 yield flat, sizes
 
     def _read(self, block: Block, counts: Counter) -> Iterator[tuple[Arrays, Arrays]]:
-        """The token ids of a prepared block, and their lengths; `counts` grow."""
+        """Yield the token ids of a prepared block and their lengths; updates `counts`."""
         for table in block_tables(block, list(TOKENIZED)):
             sizes = [table.column(name).to_numpy().astype(numpy.int64) for name in LENGTHS]
             counts.update({"read": len(table), "kept": len(table)})
@@ -176,7 +176,7 @@ class Windows(torch.utils.data.Dataset):
             yield [table.column(name).combine_chunks().flatten().to_numpy() for name in IDS], sizes
 
     def _within(self, lengths: Arrays, counts: Counter, settings: DataArguments) -> numpy.ndarray:
-        """The numbers of the rows that are not too long or unequal; `counts` grow."""
+        """The indices of the rows within the length limits; updates `counts`."""
         ratio, before = settings.filters["length_ratio"], tokens_before(self.tokenizer)
         too_long, unequal = beyond_limits(lengths, settings.max_length, ratio, before)
         for reason, beyond in (("too_long", too_long), ("length_ratio", unequal)):
@@ -187,7 +187,7 @@ class Windows(torch.utils.data.Dataset):
         return within
 
     def _augment(self, pairs: list[Pair], ids: Sides, order: int, first: int, language: str | None) -> None:
-        """Replace the `ids` of the pairs that are augmented; `first` is the row number of the first in its window."""
+        """Replace the `ids` of augmented pairs; `first` is the index in the window of the first pair."""
         if self.augmentation is None:
             return
         found = self.augmentation.apply(pairs, order, first)
@@ -197,7 +197,7 @@ class Windows(torch.utils.data.Dataset):
                 side[index] = own
 
     def _tokenized(self, block: Block, counts: Counter) -> Iterator[tuple[list[Pair], Sides]]:
-        """The pairs of a block that are kept, and their token ids, source and target; `counts` grow."""
+        """Yield the kept pairs of a block and their token ids, source and target; updates `counts`."""
         source, rules = self.stream.sources[block.source], self.rules[block.source]
         rows = block_rows(block, source.settings)
         while chunk := list(itertools.islice(rows, CHUNK)):
@@ -227,17 +227,17 @@ class Windows(torch.utils.data.Dataset):
 
 
 class StreamBatches(torch.utils.data.Dataset):
-    """The batches of one of n processes, read in order: every n-th of all batches of an epoch.
+    """The batches of one of n processes, read in order: every n-th of all batches in an epoch.
 
-    An epoch has a fixed number of batches, about a pass over the stream, and goes on from the end of the last one. The
-    windows are dealt to the processes in turn, so a pass reads every row once.
+    An epoch has a fixed number of batches, about a pass over the stream, and continues where the last one ended. The
+    windows are distributed to the processes in turn, so a pass reads every row once.
 
     Args:
         windows: The windows of the stream.
         length: Batches of all processes in an epoch.
-        process: The number of this process.
-        processes: How many there are.
-        workers: Processes of the data loader that read windows ahead; 0 reads them here.
+        process: The index of this process.
+        processes: The number of processes.
+        workers: Data loader processes that prefetch windows; 0 reads them in this process.
     """
 
     def __init__(self, windows: Windows, length: int, process: int = 0, processes: int = 1, workers: int = 0):
@@ -261,20 +261,20 @@ class StreamBatches(torch.utils.data.Dataset):
         return rows
 
     def state(self, given: int) -> dict[str, Any]:
-        """Where to continue after `given` batches, and the counts until there. Serializable as JSON."""
+        """The position after `given` batches, and the counts so far. Serializable as JSON."""
         begun = next(state for state in reversed(self._begun) if state["batches"] <= given)
         return begun | {"batch": given - begun["batches"], "batches": given}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Continue where `state` says."""
+        """Continue from `state`."""
         self._given = state["batches"]
         self.counts: Counts = {name: Counter(counts) for name, counts in state["counts"].items()}
         self.tokens, self.places = state["tokens"], state["places"]
-        self._begun: deque[dict[str, Any]] = deque(maxlen=8)  # states at the beginnings of the last windows
+        self._begun: deque[dict[str, Any]] = deque(maxlen=8)  # states at the start of the last windows
         self._batches = self._read(state["epoch"], state["number"], state["batch"])
 
     def _read(self, epoch: int, number: int, batch: int) -> Iterator[list[dict[str, list[int]]]]:
-        """The batches from this place on."""
+        """Yield the batches from this position on."""
         before = self._given - batch
         loader = torch.utils.data.DataLoader(
             self.windows,  # type: ignore[arg-type]
@@ -284,7 +284,7 @@ class StreamBatches(torch.utils.data.Dataset):
             prefetch_factor=1 if self.workers else None,
             collate_fn=_unchanged,  # type: ignore[arg-type]
             worker_init_fn=start_worker,
-            generator=torch.Generator(),  # the loader must not draw from the random numbers of training
+            generator=torch.Generator(),  # so that the loader does not use the random state of training
         )
         for place, window in zip(self._places(epoch, number), loader, strict=True):
             if isinstance(window, GlossaError):
@@ -301,7 +301,7 @@ class StreamBatches(torch.utils.data.Dataset):
             before, batch = before + len(window.batches), 0
 
     def _places(self, epoch: int, number: int) -> Iterator[tuple[int, int]]:
-        """The windows of this process without end, from the one with this number."""
+        """Yield the positions of this process's windows endlessly, from this window on."""
         while True:
             while number >= (count := self.windows.count(epoch)):
                 epoch, number = epoch + 1, number - count
@@ -309,7 +309,7 @@ class StreamBatches(torch.utils.data.Dataset):
             number += self.processes
 
     def padding(self) -> float:
-        """Share of padding among the tokens of the windows so far."""
+        """Fraction of padding among the tokens of the windows so far."""
         return 1 - self.tokens / self.places if self.places else 0.0
 
 
@@ -318,12 +318,12 @@ def _unchanged(window: Window | GlossaError) -> Window | GlossaError:
 
 
 def start_worker(worker: int) -> None:
-    """Initialize a data loader's process, so that it ends with its parent, even if the parent is killed.
+    """Initialize a data loader process, so that it exits with its parent, even if the parent is killed.
 
-    `tokenizers` starts no threads in it; after a fork it would warn and not start them.
+    Turns off the threads of `tokenizers`, which do not start after a fork and would cause a warning.
     """
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    # On other systems, and for a parent that has ended before this line.
+    # For other systems, and for a parent that exited before this line.
     end_with_parent()
