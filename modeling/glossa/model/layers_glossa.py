@@ -19,9 +19,7 @@ from .configuration_glossa import GlossaConfig
 Rotary = tuple[torch.Tensor, torch.Tensor]  # cosines and sines, [1 or B, 1, L, E/2] each
 
 
-def sinusoids(
-    position_ids: torch.Tensor, dim: int, base: float, dtype: torch.dtype
-) -> tuple[torch.Tensor, torch.Tensor]:
+def sinusoids(position_ids: torch.Tensor, dim: int, base: float, dtype: torch.dtype) -> Rotary:
     """Cosines and sines of position x base^(-2i / dim), i < dim / 2: two tensors [*position_ids.shape, dim / 2].
 
     Computed on every call, in float32 or wider: no table limits the length, takes memory or is cast to half precision.
@@ -72,12 +70,7 @@ class GlossaAttention(nn.Module):
     """Attention with H query heads and G key-value heads: self-attention, or cross-attention to the source."""
 
     def __init__(
-        self,
-        config: GlossaConfig,
-        heads: int,
-        is_causal: bool = False,
-        is_cross: bool = False,
-        layer_idx: int = 0,
+        self, config: GlossaConfig, heads: int, is_causal: bool = False, is_cross: bool = False, layer_idx: int = 0
     ):
         super().__init__()
         self.config = config
@@ -128,15 +121,9 @@ class GlossaAttention(nn.Module):
         key, value = self._from_cache(*cached)
 
         attend = ALL_ATTENTION_FUNCTIONS.get_interface(self.config._attn_implementation, eager_attention_forward)
+        dropout = self.config.attention_dropout if self.training else 0.0
         output, weights = attend(
-            self,
-            query,
-            key,
-            value,
-            attention_mask,
-            dropout=self.config.attention_dropout if self.training else 0.0,
-            scaling=self.scaling,
-            **kwargs,
+            self, query, key, value, attention_mask, dropout=dropout, scaling=self.scaling, **kwargs
         )
         if weights is not None and weights.shape[0] != rows:
             weights = weights.unflatten(2, (-1, length)).transpose(1, 2).flatten(0, 1)  # [B, H, L, K] again

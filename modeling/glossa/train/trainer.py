@@ -374,12 +374,7 @@ class GlossaTrainer(Seq2SeqTrainer):
 
     def _push(self, model: Path, message: str) -> CommitInfo:
         with tempfile.TemporaryDirectory() as folder:
-            left_out = stage(
-                Path(self.args.output_dir),
-                self.hub_model_id,
-                Path(folder),
-                model=model,
-            )
+            left_out = stage(Path(self.args.output_dir), self.hub_model_id, Path(folder), model=model)
             for line in left_out if not self._pushed else ():
                 logger.warning(line)
             self._pushed = True
