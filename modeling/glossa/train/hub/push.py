@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from huggingface_hub import (
     CommitInfo,
@@ -179,15 +180,9 @@ def push(
             logger.warning("%s", planned.text())
         if revision and not create_pr:
             api.create_branch(repo_id, branch=revision, revision=there.commit, repo_type=repo_type, exist_ok=True)
-        return api.create_commit(
-            repo_id,
-            commit,
-            commit_message=message,
-            repo_type=repo_type,
-            revision=revision,
-            create_pr=create_pr,
-            parent_commit=there.commit,  # fail if the repository has changed since it was checked
-        )
+        # The commit fails if the repository has changed since it was checked.
+        target: Any = {"repo_type": repo_type, "revision": revision, "parent_commit": there.commit}
+        return api.create_commit(repo_id, commit, commit_message=message, create_pr=create_pr, **target)
 
 
 def _space_kind(folder: Path) -> str:
