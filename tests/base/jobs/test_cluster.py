@@ -135,7 +135,7 @@ def test_machines_with_another_version_or_without_the_folder_are_named(tmp_path,
             pass
     monkeypatch.setattr(cluster, "_probe", lambda paths: (cluster.__version__, [True, False]))
     refused = pytest.raises(
-        GlossaError, match=r"does not see .*input\.txt\. Move it to a folder that all machines share"
+        GlossaError, match=r"cannot see .*input\.txt\. Move it to a folder that all machines share"
     )
     with refused, on_ray(nodes.address, tmp_path / "new", [tmp_path / "input.txt"]):
         pass

@@ -90,7 +90,7 @@ STAGES = [
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_interrupted_push_changes_nothing_and_can_be_run_again(hub, folder, stage):
-    with pytest.raises(GlossaError, match="run the same command again") as refused:
+    with pytest.raises(GlossaError, match="Run the same command again") as refused:
         upload(hub, folder, (stage, 400))
     assert not hub.faults  # the stage was reached
     assert TOKEN not in str(refused.value)

@@ -75,7 +75,7 @@ def test_a_lived_in_space_keeps_what_somebody_wrote(hub, page):
 def test_a_space_of_another_kind_is_not_changed_unasked(hub, page):
     hub.add(NAME, {"README.md": LIVED_IN.format(sdk="docker").encode(), "Dockerfile": b"FROM x"}, "spaces")
     before = hub.files(NAME, kind="spaces")
-    with pytest.raises(GlossaError, match="runs docker, and this push would make it static"):
+    with pytest.raises(GlossaError, match="has the SDK docker, and this push would change it to static"):
         pushed(hub, page)
     assert hub.files(NAME, kind="spaces") == before
     pushed(hub, page, replace_card=True)
