@@ -25,6 +25,7 @@ def test_the_page_fits_the_screen(browser, tmp_path, sources, width):
     page = browser.new_page(viewport={"width": width, "height": 844}, java_script_enabled=True)
     (tmp_path / "data.html").write_text(report_page("Data of recipes/multi30k-en-de", report, pairs["train"]))
     page.goto((tmp_path / "data.html").as_uri())
+    assert page.title() == "Data of recipes/multi30k-en-de"
     assert page.evaluate("document.documentElement.scrollWidth") == width
     outside = """[...document.querySelectorAll("h1, h2, h3, p, td, th, .bars")].filter(element =>
         !element.closest(".wide") && element.getBoundingClientRect().right > innerWidth).length"""

@@ -30,8 +30,8 @@ def report_page(title: str, report: DataReport, pairs: Dataset) -> str:
     sample = pairs.select(numpy.linspace(0, len(pairs) - 1, min(10, len(pairs)), dtype=int))
     kept = [[row["source"], row["target"]] for row in sample]
     return (
-        f'<!DOCTYPE html>\n<html lang="en"><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1"><title>{escape(title)}</title>\n'
+        '<!DOCTYPE html>\n<html lang="en"><meta charset="utf-8">'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1"><title>{escape(title)}</title>\n'
         f"<style>{STYLE}</style>\n"
         f"<h1>{escape(title)}</h1>\n{_table(*report.table())}\n<h2>Lengths of the training pairs</h2>\n"
         + "".join(_histogram(f"Characters, {side}", values) for side, values in lengths.items())

@@ -10,6 +10,7 @@ from datasets import Dataset, Features, Value
 from pyarrow.parquet import ParquetFile
 
 from ....base.caching import cached_tables
+from ....readers.rows import file_states
 from ..mixture import Source
 from .encoding import TOKENIZED, encode_rows, lengths_of
 
@@ -45,9 +46,8 @@ def encode_file(
 
 def encoded_rows(source: Source) -> Dataset:
     """The pairs of a source of a prepared folder, with token ids and lengths."""
-    files = [Path(path) for path in source.settings.data_path]
-    stamps = [(str(file.absolute()), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
-    return cached_tables(_tables, {"files": files}, FEATURES, stamps)
+    files = [Path(path).absolute() for path in source.settings.data_path]
+    return cached_tables(_tables, {"files": files}, FEATURES, file_states((tuple(files),)))
 
 
 def _tables(files: Sequence[Path]) -> Iterator[pyarrow.Table]:
