@@ -65,7 +65,7 @@ def test_demo_takes_the_first_free_port(learned_run, started, monkeypatch):
     _, url = started("demo", f"en-fr={learned_run}")
     assert "<title>Translate</title>" in requests.get(url, timeout=60).text
     monkeypatch.setattr(demo, "PORTS", range(int(url.rsplit(":", 1)[1]), int(url.rsplit(":", 1)[1]) + 1))
-    with pytest.raises(GlossaError, match="are taken"):
+    with pytest.raises(GlossaError, match="are in use"):
         demo.free_port()
 
 
@@ -97,11 +97,11 @@ def test_what_is_missing_is_named(monkeypatch):
     for name in [name for name in sys.modules if name.startswith("glossa.apps.server")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.delattr("glossa.apps.server", raising=False)
-    with pytest.raises(GlossaError, match=r"needs fastapi: pip install 'glossa-mt\[serve\]'"):
+    with pytest.raises(GlossaError, match=r"needs fastapi\. Install it: pip install 'glossa-mt\[serve\]'"):
         serve.main(["x"])
 
 
 def test_other_machines_need_a_reason(monkeypatch, caplog, learned_run):
     monkeypatch.setattr(serve, "run", lambda *arguments: None)
     serve.main([f"en-fr={learned_run}", "--host", "0.0.0.0"])
-    assert "Everybody who reaches 0.0.0.0 can use this server" in caplog.text
+    assert "Anyone who can reach 0.0.0.0 can use this server" in caplog.text
