@@ -84,9 +84,8 @@ class Cleaning:
 
     def apart(self, hashes: numpy.ndarray) -> numpy.ndarray:
         """Mix the target language into hashes of pairs, so that equal pairs of two languages differ."""
-        if not self.language:
-            return hashes
-        return numpy.bitwise_xor(hashes, numpy.uint64(xxhash.xxh3_64_intdigest(self.language.encode())))
+        language = xxhash.xxh3_64_intdigest(self.language.encode()) if self.language else 0
+        return numpy.bitwise_xor(hashes, numpy.uint64(language))
 
 
 def clean(
