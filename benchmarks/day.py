@@ -24,7 +24,7 @@ from glossa.base.metrics import bleu_tokenizer, score
 from glossa.base.pair import Pair
 from glossa.cli.train import main as train
 from glossa.translate.build import build_translator
-from glossa.translate.engines.engine import Search
+from glossa.translate.interface import Search
 from glossa.translate.memory.store import Memory, Unit
 from glossa.translate.texts.recall import Recall
 

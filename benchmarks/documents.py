@@ -22,8 +22,7 @@ import numpy
 from glossa.apps.documents.formats.format import LanguagePair
 from glossa.apps.documents.formats.opening import format_of, open_document
 from glossa.apps.documents.job import Work
-from glossa.translate.engines.engine import Engine, Translation
-from glossa.translate.options import Checks
+from glossa.translate.interface import Checks, Engine, Translation
 from glossa.translate.review import Problems
 from glossa.translate.texts.alignment import Pair
 from glossa.translate.translator import Translator

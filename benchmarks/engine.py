@@ -20,8 +20,8 @@ from glossa.base.metrics import score
 from glossa.base.run_folder import RunFolder
 from glossa.train.data.pairs import group_references
 from glossa.translate.engines.ctranslate2 import CTranslate2Engine, load_engine
-from glossa.translate.engines.engine import Engine, Search, Translation
 from glossa.translate.export.ctranslate2_model import export_ctranslate2
+from glossa.translate.interface import Engine, Search, Translation
 from glossa.translate.loading import load_model, load_tokenizer
 from glossa.translate.translator import Translator
 

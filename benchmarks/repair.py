@@ -27,7 +27,7 @@ from glossa.base.run_folder import RunFolder
 from glossa.train.plan.arguments import parse_settings
 from glossa.train.run import train
 from glossa.translate.build import build_translator
-from glossa.translate.engines.engine import Search
+from glossa.translate.interface import Search
 from glossa.translate.loading import load_tokenizer
 from glossa.translate.memory.store import Match, Memory, Origin
 from glossa.translate.texts.recall import Recall

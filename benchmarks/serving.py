@@ -21,7 +21,7 @@ import psutil
 from glossa.base.errors import GlossaError
 from glossa.base.run_folder import RunFolder
 from glossa.translate.build import build_translator
-from glossa.translate.options import Checks
+from glossa.translate.interface import Checks
 
 from .timing import machine, table
 

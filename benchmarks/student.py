@@ -26,8 +26,7 @@ from glossa.train.data.pairs import group_references, load_pairs
 from glossa.train.plan.arguments import parse_settings
 from glossa.train.run import train
 from glossa.translate.build import build_translator
-from glossa.translate.engines.engine import Search
-from glossa.translate.options import Checks
+from glossa.translate.interface import Checks, Search
 
 from .timing import machine, table
 

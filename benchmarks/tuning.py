@@ -26,7 +26,7 @@ from glossa.base.run_folder import RunFolder
 from glossa.train.evaluation.scoring import score_translators
 from glossa.train.plan.arguments import parse_settings
 from glossa.train.run import train
-from glossa.translate.engines.engine import Search
+from glossa.translate.interface import Search
 from glossa.translate.loading import load_model, load_tokenizer
 from glossa.translate.translator import Translator
 

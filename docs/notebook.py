@@ -102,7 +102,7 @@ Image.open(run / "curves.png")
 # all 40,000 pairs of this corpus.
 
 # %%
-from glossa.translate.engines.engine import Search
+from glossa.translate.interface import Search
 from glossa.translate.loading import load_model, load_tokenizer
 from glossa.translate.translator import Translator
 

@@ -8,8 +8,7 @@ from glossa.apps.documents.formats.format import LanguagePair
 from glossa.apps.documents.formats.opening import format_of, open_document
 from glossa.apps.documents.places import compose
 from glossa.model.profile_glossa import TextProfile
-from glossa.translate.engines.engine import Engine, Translation
-from glossa.translate.options import Checks
+from glossa.translate.interface import Checks, Engine, Translation
 from glossa.translate.texts.alignment import align_by_form
 from glossa.translate.texts.tags import Tagged
 from glossa.translate.texts.text import Text

@@ -18,9 +18,8 @@ from glossa.base.errors import GlossaError
 from glossa.cli.inputs import KINDS, check_input, name_document
 from glossa.cli.translate import main
 from glossa.model.pipeline_glossa import TranslationPipeline, fits
-from glossa.translate.engines.engine import Search
+from glossa.translate.interface import Checks, Search
 from glossa.translate.loading import load_model, load_tokenizer
-from glossa.translate.options import Checks
 from glossa.translate.translator import Translator
 
 STILL = 40  # equal sizes of a file, a twentieth of a second apart

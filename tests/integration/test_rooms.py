@@ -12,10 +12,9 @@ PUBLIC = {
         "anki columns corrections downloads embedded files formats hub manifest parquet po reading rows segments "
     ),
     "translate": (
-        "attention build confidence corpora.command corpora.distillation corpora.shards engines.engine "
-        "engines.ensemble engines.exported engines.forced engines.stamps families languages loading options "
-        "plausibility review search.constrained search.terms sharing texts.labels texts.recall texts.spans "
-        "texts.tags texts.text translator "
+        "attention build confidence corpora.distillation corpora.shards engines.forced families interface "
+        "languages loading plausibility review search.constrained search.terms sharing texts.labels "
+        "texts.recall texts.tags texts.text translator "
     ),
     "translate.memory": ("building index repair store terms "),
     "translate.export": ("argos ctranslate2_model decoding families onnx_model other_families transformers_js "),

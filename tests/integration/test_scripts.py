@@ -12,7 +12,7 @@ from small_models import QUIET, command_line
 
 from glossa.base.errors import GlossaError
 from glossa.cli.translate import Problems, find_problems
-from glossa.translate.engines.engine import Search, Translation
+from glossa.translate.interface import Search, Translation
 from glossa.translate.loading import load_model, load_tokenizer
 from glossa.translate.translator import Translator
 

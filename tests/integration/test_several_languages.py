@@ -24,9 +24,9 @@ from glossa.train.plan.arguments import parse_settings
 from glossa.train.run import train
 from glossa.translate.build import load_reranker
 from glossa.translate.corpora.distillation import load_teacher
+from glossa.translate.interface import Checks
 from glossa.translate.languages import Languages
 from glossa.translate.loading import load_model, load_tokenizer
-from glossa.translate.options import Checks
 from glossa.translate.translator import Translator
 
 LEXICON = {

@@ -12,9 +12,9 @@ from glossa.model.profile_glossa import TextProfile
 from glossa.train.evaluation.calibration import sentence_chrf
 from glossa.train.judging import Judged, _learn_from, measure_confidence
 from glossa.translate.confidence import FEATURES, INTERCEPT, WITH_MATCH, WORD_FEATURES, confidence, features, learn
-from glossa.translate.engines.engine import GenerateEngine, Search
+from glossa.translate.engines.generate import GenerateEngine
+from glossa.translate.interface import Checks, Search
 from glossa.translate.loading import load_model, load_tokenizer
-from glossa.translate.options import Checks
 from glossa.translate.translator import Translator
 
 

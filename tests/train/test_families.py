@@ -20,7 +20,7 @@ from glossa.train.hub.push import stage
 from glossa.train.plan.arguments import parse_settings
 from glossa.train.run import train
 from glossa.translate.build import build_translator
-from glossa.translate.engines.engine import Search
+from glossa.translate.interface import Search
 from glossa.translate.loading import load_model, load_tokenizer
 from glossa.translate.translator import Translator
 

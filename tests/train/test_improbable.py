@@ -9,7 +9,8 @@ from small_models import knows
 
 from glossa.base.run_folder import RunFolder
 from glossa.model.sentences_glossa import clean_text
-from glossa.translate.engines.engine import GenerateEngine, Search
+from glossa.translate.engines.generate import GenerateEngine
+from glossa.translate.interface import Search
 from glossa.translate.loading import load_model, load_tokenizer
 from glossa.translate.translator import Translator
 

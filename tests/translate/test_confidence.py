@@ -11,9 +11,8 @@ from glossa.base.errors import GlossaError
 from glossa.cli.translate import main
 from glossa.model.profile_glossa import TextProfile
 from glossa.translate.confidence import FEATURES, UNCERTAIN, WITH_MATCH, confidence, features, learn
-from glossa.translate.engines.engine import Engine, Translation
+from glossa.translate.interface import Checks, Engine, Translation
 from glossa.translate.loading import load_model, load_tokenizer
-from glossa.translate.options import Checks
 from glossa.translate.translator import Translator
 
 WEIGHTS = {"token_score": 2.0, "pieces": -0.25, "length": -1.0, "intercept": 3.0}

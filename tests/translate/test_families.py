@@ -10,8 +10,8 @@ from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 from glossa.base.errors import GlossaError
 from glossa.translate.build import build_translator, load_engine
-from glossa.translate.engines.engine import Search
 from glossa.translate.engines.forced import force
+from glossa.translate.interface import Search
 from glossa.translate.languages import Languages, Wanted
 from glossa.translate.loading import load_model, load_tokenizer
 

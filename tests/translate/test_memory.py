@@ -11,9 +11,8 @@ from glossa.apps.documents.glossary import Glossary
 from glossa.base.errors import GlossaError
 from glossa.cli.translate import main
 from glossa.model.spans_glossa import MEMORY
-from glossa.translate.engines.engine import Search
+from glossa.translate.interface import Checks, Search
 from glossa.translate.memory.store import Memory
-from glossa.translate.options import Checks
 from glossa.translate.search.terms import MISSING, NOT_AS_ASKED, USED, Terms
 from glossa.translate.texts.recall import Recall
 from glossa.translate.translator import Translator

@@ -5,8 +5,7 @@ from small_models import varied
 from translating import Answers, Characters, Function
 
 from glossa import TranslationPipeline
-from glossa.translate.engines.engine import Search
-from glossa.translate.options import Checks
+from glossa.translate.interface import Checks, Search
 from glossa.translate.texts.spans import MOVED
 from glossa.translate.texts.tags import Tagged
 from glossa.translate.translator import Translator

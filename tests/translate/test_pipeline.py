@@ -19,7 +19,7 @@ import glossa
 from glossa import TranslationPipeline
 from glossa.model.pipeline_glossa import max_target_length
 from glossa.model.sentences_glossa import split_text
-from glossa.translate.engines.engine import Search
+from glossa.translate.interface import Search
 from glossa.translate.loading import load_model, load_tokenizer
 from glossa.translate.translator import Translator
 

@@ -13,8 +13,8 @@ from glossa.model.pipeline_glossa import LOWEST_SCORE, TranslationPipeline, sear
 from glossa.model.sentences_glossa import clean_text, split_text
 from glossa.model.spans_glossa import MARK
 from glossa.train.data.encoding.vocabulary import train_tokenizer
-from glossa.translate.engines.engine import Engine, GenerateEngine, Search, Translation
-from glossa.translate.options import Checks, Execution
+from glossa.translate.engines.generate import GenerateEngine
+from glossa.translate.interface import Checks, Engine, Execution, Search, Translation
 from glossa.translate.translator import Translator
 
 TEXT = [

@@ -8,11 +8,11 @@ from small_models import knows
 
 from glossa.translate.confidence import word_features, word_scores, words_of
 from glossa.translate.engines.ctranslate2 import load_engine
-from glossa.translate.engines.engine import Engine, GenerateEngine, Translation
 from glossa.translate.engines.forced import force
+from glossa.translate.engines.generate import GenerateEngine
 from glossa.translate.export.ctranslate2_model import export_ctranslate2
+from glossa.translate.interface import Checks, Engine, Translation
 from glossa.translate.loading import load_model, load_tokenizer
-from glossa.translate.options import Checks
 from glossa.translate.translator import Translator
 
 SOURCES, TARGETS = ["a k.", "b l. c m.", "d"], ["k a!", "", "zig Zoë 9"]

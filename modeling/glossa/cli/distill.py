@@ -77,7 +77,7 @@ def make_pairs(arguments: DistillOptions) -> tuple[str, str]:
 
     from ..base.jobs.records import hash_texts, refuse_existing
     from ..translate.corpora.distillation import Job, chunks_of
-    from ..translate.engines.stamps import stamp_models
+    from ..translate.loading import stamp_models
 
     refuse_existing(Path(arguments.output))
     rows, languages = load_rows(arguments)
@@ -238,27 +238,21 @@ def settle_engines(arguments: DistillOptions, groups: list[list[str]], languages
     """Export the teachers once, before several processes load them, and compare their first translations."""
     from ..translate.build import settle_engine
     from ..translate.corpora.distillation import is_reverse
-    from ..translate.engines.exported import COMPARED
     from ..translate.languages import Wanted
 
     trained = arguments.teachers and arguments.engine == "auto" and not arguments.sample
     for group in groups if trained else ():
         side = is_reverse(group, languages)
-        settle_engine(
-            group,
-            "auto",
-            Wanted(*(languages if side else languages[::-1])),
-            [str(row[side]) for row in rows[:COMPARED]],
-        )
+        wanted = Wanted(*(languages if side else languages[::-1]))
+        settle_engine(group, "auto", wanted, (str(row[side]) for row in rows))
 
 
 def writer(arguments: DistillOptions, groups: list[list[str]], languages: tuple[str, str]) -> "Work":
     """The function with which a process writes the pairs of a chunk."""
-    from ..translate.corpora.command import CommandTranslator
-    from ..translate.corpora.distillation import Teacher, chunk_writer, load_teacher
+    from ..translate.corpora.distillation import chunk_writer, command_teacher, load_teacher
 
     if command := arguments.teacher_command:
-        teacher = Teacher(command, CommandTranslator(command, arguments.teacher_seconds))
+        teacher = command_teacher(command, arguments.teacher_seconds)
         return chunk_writer(lambda _: teacher, closest=False, tag="")
     names = ("engine", "num_beams", "num_return_sequences", "sample", "batch_tokens")
     options = {name: getattr(arguments, name) for name in names}

@@ -58,7 +58,8 @@ STARTS = {
 def name_document(name: str, start: bytes) -> str:
     """Detect the kind of document from `name` ("" for standard input) and first bytes; "" for lines of text."""
     ending = Path(name).suffix.lower()
-    if kind := format_of(name) or KINDS.get(ending, ""):
+    # Without a name, no module of a format is imported, which takes as long as translating some sentences.
+    if name and (kind := format_of(name) or KINDS.get(ending, "")):
         return kind
     text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
     if kind := next((kind for kind, begins in STARTS.items() if re.match(begins, text, re.I | re.S)), ""):

@@ -63,7 +63,7 @@ def with_back_translations(options: PrepareOptions, data: "DataArguments", folde
     """Add back-translations as a source. They are saved in `folder`."""
     from ..base.jobs.records import hash_bytes, hash_file
     from ..base.paths import is_remote
-    from ..translate.engines.stamps import stamp_models
+    from ..translate.loading import stamp_models
     from . import distill
 
     if not options.back_translate or not options.teacher:

@@ -128,7 +128,7 @@ def cluster(arguments: ScoreOptions, pairs: "Dataset") -> Iterator[tuple[ScoreOp
 
     groups = [arguments.models, [arguments.baseline]] if arguments.baseline else [arguments.models]
     if arguments.engine == "auto":  # export and compare the models once, not in each process
-        engines = {settle_engine(names, "auto", arguments.wanted, pairs["source"][:100]) for names in groups}
+        engines = {settle_engine(names, "auto", arguments.wanted, pairs["source"]) for names in groups}
         arguments = replace(arguments, engine="auto" if engines == {"auto"} else "torch")
     local = [Path(name) for names in groups for name in names if Path(name).exists()]
     with on_ray(arguments.ray, None, local) as place:
@@ -270,10 +270,12 @@ def add_comet(results: dict) -> None:
 
 def force_references(arguments: ScoreOptions, pairs: "Dataset") -> dict:
     """The log-probability of each target, and the perplexity of all targets."""
-    from ..translate.engines.ensemble import load_models
+    from ..translate.build import load_engine, torch_model
     from ..translate.engines.forced import force, perplexity
 
-    model, tokenizer = load_models(arguments.models, Languages.of(arguments.models[0]).asked(arguments.wanted))
+    language = Languages.of(arguments.models[0]).asked(arguments.wanted)
+    engine, _ = load_engine(arguments.models, "torch", language)
+    model, tokenizer = torch_model(arguments.models, engine, language)
     texts = pairs["source"][:], pairs["target"][:]
     scores = force(model, tokenizer, *texts, arguments.batch_tokens, shared=True)
     rows = [

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..translate.engines.engine import ENGINES
+from ..translate.interface import ENGINES
 from ..translate.languages import Wanted
 from .options import argument, flag, option
 

@@ -43,7 +43,7 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
-from itertools import combinations, islice
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -61,7 +61,7 @@ from .translate_options import TranslateOptions
 
 if TYPE_CHECKING:
     from ..translate.corpora.shards import Translate
-    from ..translate.engines.engine import Translation
+    from ..translate.interface import Translation
     from ..translate.translator import Translator
 
 logger = logging.getLogger(__name__)
@@ -202,16 +202,14 @@ def translate_file(arguments: TranslateOptions) -> None:
     """Translate a file in shards, in several processes."""
     from ..translate.build import engine_for, settle_engine
     from ..translate.corpora.shards import ShardJob
-    from ..translate.engines.exported import COMPARED
     from .documents import glossary_of, recall_of, settings_of
 
     if not arguments.input or not arguments.output:
         raise GlossaError(f"{'--ray' if arguments.ray else '--workers'} needs files. Give --input and --output.")
     glossary_of(arguments), recall_of(arguments)  # errors in them appear before processes start
     with open_file(arguments.input, "rb") as file:
-        lines = read_lines(islice(file, COMPARED))
         engine = engine_for(arguments.engine, [arguments.length_penalty])
-        engine = settle_engine(arguments.models, engine, arguments.wanted, lines)
+        engine = settle_engine(arguments.models, engine, arguments.wanted, read_lines(file))
         arguments = replace(arguments, engine=engine)
     ignored = ("input", "output", "report", "workers", "ray")  # options that do not change the translations
     settings = settings_of(arguments, ignored)
@@ -237,8 +235,7 @@ def translate_file(arguments: TranslateOptions) -> None:
 
 def build(arguments: TranslateOptions) -> "Translator":
     from ..translate.build import build_translator
-    from ..translate.engines.engine import Search
-    from ..translate.options import Checks, Execution
+    from ..translate.interface import Checks, Execution, Search
     from .documents import glossary_of, recall_of
 
     return build_translator(

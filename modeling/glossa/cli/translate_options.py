@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from ..apps.documents.formats import LINES, MODULES
-from ..translate.options import OnError
+from ..translate.interface import OnError
 from . import share, whole
 from .options import flag, option
 from .shared_options import BatchOptions, LanguageOptions, MemoryOptions, ModelsOptions, SearchOptions

@@ -20,8 +20,8 @@ from ..base.metrics import bleu_tokenizer, paired_bootstrap
 from ..base.run_folder import RunFolder
 from ..readers.corrections import read_corrections, refusal
 from ..translate.build import build_translator
+from ..translate.interface import Checks
 from ..translate.languages import Languages
-from ..translate.options import Checks
 from .data.arguments import DataArguments
 from .data.filters import nest_filters
 from .data.mixture import SETTINGS

@@ -25,10 +25,9 @@ from ..translate.confidence import (
     tokens_by_word,
     word_features,
 )
-from ..translate.engines.engine import READ, Search
 from ..translate.engines.forced import force, token_scores
+from ..translate.interface import READ, Checks, Execution, Search
 from ..translate.memory.store import Memory
-from ..translate.options import Checks, Execution
 from ..translate.plausibility import improbable_score
 from ..translate.texts.recall import Recall
 from ..translate.translator import Translator

@@ -3,17 +3,18 @@
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tqdm.auto import tqdm
 
 from ..base.errors import GlossaError
-from .engines.engine import Batch, Engine, GenerateEngine, Search, Translation
-from .engines.exported import ComparedEngine, load_exported
+from .engines.exported import COMPARED, ComparedEngine, load_exported
+from .engines.generate import GenerateEngine
+from .interface import Batch, Checks, Engine, Execution, Search, Translation
 from .languages import Languages, Wanted
 from .loading import load_model, load_tokenizer
-from .options import Checks, Execution
 from .search.terms import Glossary, Terms
 from .translator import Translator
 
@@ -158,13 +159,13 @@ def load_engine(
 def settle_engine(names: list[str], engine: str, language: str | Wanted | None, lines: Iterable[str]) -> str:
     """`engine`, or for "auto" what it is for processes that load the model later; it is exported here if need be.
 
-    The translations of `lines` are then compared. Raises `GlossaError` as [`build_translator`].
+    The translations of the first `lines` are then compared. Raises `GlossaError` as [`build_translator`].
     """
     if engine == "auto" and (found := load_exported(names)):
         loaded, tokenizer = found
         Languages.choose(tokenizer, names[0], language, by_line=True)
         if isinstance(loaded, ComparedEngine):
-            Translator(loaded, tokenizer, checks=Checks(on_error="blank")).best(list(lines))
+            Translator(loaded, tokenizer, checks=Checks(on_error="blank")).best(list(islice(lines, COMPARED)))
             loaded.report()
         return engine
     Languages.choose(load_tokenizer(names[0]), names[0], language, by_line=True)

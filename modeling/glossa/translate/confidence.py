@@ -7,7 +7,7 @@ from typing import Any
 import numpy
 
 from ..model.batches_glossa import encode_texts
-from .engines.engine import Engine, Translation
+from .interface import Engine, Translation
 
 NEEDS_NONE = 80.0  # chrF of a sentence against a reference, from which it is taken to need no correction
 FEWEST = 100  # translations to learn from

@@ -1,14 +1,18 @@
-"""Load a trained model and its tokenizer, with errors that say what to do."""
+"""Load a trained model and its tokenizer, with errors that say what to do; stamps of models.
+
+A long job continues only with the models that it began with, which it knows by their stamps.
+"""
 
 import logging
 import os
 import warnings
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import GlossaError
-from ..base.jobs.records import read_record
+from ..base.jobs.records import hash_bytes, hash_file, read_record
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
@@ -17,6 +21,15 @@ logger = logging.getLogger(__name__)
 
 TRUSTED = "GLOSSA_TRUST_REMOTE_CODE"  # in the environment of a command with --trust_remote_code
 RESTORE = "Restore the folder from a copy."
+# The files of a model's folder that decide its translations.
+MODEL_FILES: tuple[str, ...] = (
+    "config.json",
+    "generation_config.json",
+    "*tokenizer*.json",
+    "special_tokens_map.json",
+    "vocab*",
+)
+MODEL_FILES += ("*vocabulary*", "merges.txt", "*.model", "*.spm", "*.safetensors*", "*.bin*")
 
 
 def load_config(name: str) -> "PreTrainedConfig":
@@ -151,3 +164,21 @@ def _with_code(name: str) -> dict[str, Any]:
 
 def _on_one_line(error: BaseException) -> str:
     return " ".join(str(error).split())[:500]
+
+
+def stamp_models(names: Iterable[str]) -> dict[str, str]:
+    """A hash of the files that matter of each model, a folder or a Hub name, as "model NAME"."""
+    return {f"model {name}": _stamp_model(name) for name in names}
+
+
+def _stamp_model(name: str) -> str:
+    folder = Path(name)
+    if not folder.is_dir():
+        from huggingface_hub import try_to_load_from_cache
+
+        cached = try_to_load_from_cache(name, "config.json")
+        if not isinstance(cached, str):
+            return ""  # it is not here yet
+        return Path(cached).parent.name  # the commit
+    files = sorted({path for pattern in MODEL_FILES for path in folder.glob(pattern) if path.is_file()})
+    return hash_bytes(f"{path.name}\0{hash_file(path)}\n".encode() for path in files)

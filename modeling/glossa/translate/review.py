@@ -12,7 +12,7 @@ from ..base.errors import GlossaError
 from .search.terms import MISSING, summary
 
 if TYPE_CHECKING:
-    from .engines.engine import Translation
+    from .interface import Translation
 
 SHOWN = 5  # lines of each problem
 

@@ -12,8 +12,7 @@ from ..model.batches_glossa import LOWEST_SCORE, encode_texts, translate_in_batc
 from ..model.segments_glossa import mask_numbers, put_back
 from ..model.sentences_glossa import clean_text
 from .confidence import UNCERTAIN, confidence, features, word_scores
-from .engines.engine import UNUSED, Batch, Engine, Search, Translation, UsedMatch
-from .options import Checks, Execution
+from .interface import UNUSED, Batch, Checks, Engine, Execution, Search, Translation, UsedMatch
 from .plausibility import DIFFERENCES, find_problem
 from .sharing import is_first, merged, own_batches
 

@@ -14,9 +14,9 @@ from ..model.segments_glossa import Segment, as_model_reads, has_more, segment_t
 from ..model.sentences_glossa import clean_text
 from ..model.spans_glossa import Span, find_spans
 from .confidence import FEWEST, UNCERTAIN
-from .engines.engine import Engine, GenerateEngine, Search, Translation
+from .engines.generate import GenerateEngine
+from .interface import Checks, Engine, Execution, Search, Translation
 from .languages import Languages, tag_problem, take_tag
-from .options import Checks, Execution
 from .sentences import Asked, SentenceTranslator
 from .texts.alignment import Aligner, AttentionAligner, aligned, link_rows
 from .texts.labels import Label

@@ -8,7 +8,8 @@ from small_models import knows
 
 from glossa.cli.translate import main
 from glossa.translate.confidence import confidence, features
-from glossa.translate.engines.engine import GenerateEngine, Translation
+from glossa.translate.engines.generate import GenerateEngine
+from glossa.translate.interface import Translation
 from glossa.translate.loading import load_model, load_tokenizer
 from glossa.translate.texts.alignment import AttentionAligner, link_rows
 

@@ -37,7 +37,7 @@ def url(service):
 def expected(learned_run):
     """The translations of the model, from the function that `glossa translate` uses."""
     from glossa.translate.build import build_translator
-    from glossa.translate.options import Checks
+    from glossa.translate.interface import Checks
 
     return build_translator([str(learned_run)], "auto", checks=Checks("blank"))
 

@@ -4,7 +4,7 @@ import pytest
 from running_server import ask
 
 from glossa.translate.build import build_translator
-from glossa.translate.options import Checks
+from glossa.translate.interface import Checks
 
 TEXTS = ["a k.", "b l. c m.", "42"]
 

@@ -14,8 +14,8 @@ from glossa.apps.server.service import Service
 from glossa.base.errors import GlossaError
 from glossa.translate.build import build_translator
 from glossa.translate.export.ctranslate2_model import export_ctranslate2
+from glossa.translate.interface import Checks
 from glossa.translate.loading import load_model, load_tokenizer
-from glossa.translate.options import Checks
 from glossa.translate.search.constrained import ConstrainedEngine
 
 TERMS = "a => q\n\nb\tr\tnote"

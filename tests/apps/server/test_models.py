@@ -18,7 +18,7 @@ from glossa.apps.server.refusals import Refused
 from glossa.apps.server.service import Service
 from glossa.base.errors import GlossaError
 from glossa.model.profile_glossa import TextProfile
-from glossa.translate.engines.engine import Search
+from glossa.translate.interface import Search
 from glossa.translate.loading import load_model, load_tokenizer
 
 

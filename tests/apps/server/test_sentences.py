@@ -9,7 +9,7 @@ from running_server import ask, until
 
 from glossa.model.profile_glossa import TextProfile
 from glossa.model.segments_glossa import join_segments, model_texts, segment_text
-from glossa.translate.engines.engine import Translation
+from glossa.translate.interface import Translation
 from glossa.translate.texts.tags import Tagged
 from glossa.translate.texts.text import Sentence, Text
 from glossa.translate.translator import Translator

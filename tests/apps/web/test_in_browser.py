@@ -17,7 +17,7 @@ import pytest
 
 from glossa.apps.web.site import export_site
 from glossa.train.hub.space import page_facts
-from glossa.translate.engines.engine import Search
+from glossa.translate.interface import Search
 from glossa.translate.translator import Translator
 
 pytestmark = pytest.mark.slow

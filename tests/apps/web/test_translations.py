@@ -12,8 +12,8 @@ from glossa.apps.web.check import compare, smallest
 from glossa.apps.web.parts import exported
 from glossa.base.errors import GlossaError
 from glossa.model.spans_glossa import find_spans
-from glossa.translate.engines.engine import GenerateEngine, Search
-from glossa.translate.options import Checks
+from glossa.translate.engines.generate import GenerateEngine
+from glossa.translate.interface import Checks, Search
 from glossa.translate.texts.spans import MOVED
 from glossa.translate.translator import Translator
 

@@ -12,7 +12,7 @@ from glossa.cli.score import common, load_files
 from glossa.train.data.arguments import TokenizerArguments
 from glossa.train.data.encoding.vocabulary import train_tokenizer
 from glossa.train.evaluation.scoring import score_table, score_translators
-from glossa.translate.engines.engine import Engine, Translation
+from glossa.translate.interface import Engine, Translation
 from glossa.translate.translator import Translator
 
 PAIRS = Dataset.from_dict(

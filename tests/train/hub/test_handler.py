@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from glossa.translate.engines.engine import Search
+from glossa.translate.interface import Search
 from glossa.translate.loading import load_model, load_tokenizer
 from glossa.translate.translator import Translator
 

@@ -17,8 +17,8 @@ from glossa.cli import distill
 from glossa.translate import sentences
 from glossa.translate.corpora import distillation
 from glossa.translate.corpora.distillation import Counts, Job, Teacher, chunks_of, load_teacher, new_pairs
-from glossa.translate.engines.engine import Translation
 from glossa.translate.export.ctranslate2_model import export_ctranslate2
+from glossa.translate.interface import Translation
 from glossa.translate.loading import load_model, load_tokenizer
 
 

@@ -16,8 +16,9 @@ from glossa.base.errors import GlossaError, require
 from glossa.cli.export import TYPES
 from glossa.model.configuration_glossa import PUBLISHED_2017
 from glossa.translate.engines.ctranslate2 import CTranslate2Engine, load_engine
-from glossa.translate.engines.engine import GenerateEngine, Search
+from glossa.translate.engines.generate import GenerateEngine
 from glossa.translate.export.ctranslate2_model import ACTIVATIONS, export_ctranslate2, specs
+from glossa.translate.interface import Search
 from glossa.translate.languages import Languages
 from glossa.translate.loading import load_model, load_tokenizer
 from glossa.translate.translator import Translator

@@ -16,10 +16,11 @@ from glossa.cli import translate as command
 from glossa.translate.build import build_translator, engine_for, load_engine, settle_engine
 from glossa.translate.engines import exported
 from glossa.translate.engines.ctranslate2 import CTranslate2Engine
-from glossa.translate.engines.engine import Engine, GenerateEngine, Search, Translation
 from glossa.translate.engines.exported import ComparedEngine, load_exported, place
+from glossa.translate.engines.generate import GenerateEngine
 from glossa.translate.engines.light_tokenizer import LightTokenizer
 from glossa.translate.export import ctranslate2_model
+from glossa.translate.interface import Engine, Search, Translation
 
 pytest.importorskip("ctranslate2")
 ROOT = Path(__file__).parents[3]
@@ -198,7 +199,8 @@ import sys
 import glossa_command
 from glossa.cli import main
 main()
-print(sorted({"torch", "transformers", "datasets", "accelerate"} & set(sys.modules)), file=sys.stderr)
+slow = {"torch", "transformers", "datasets", "accelerate", "glossa.apps.documents.formats.html"}
+print(sorted(slow & set(sys.modules)), file=sys.stderr)
 """
 
 

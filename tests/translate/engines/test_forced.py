@@ -13,11 +13,10 @@ from glossa.cli import score as score_command
 from glossa.cli import translate
 from glossa.train.data.encoding.vocabulary import train_tokenizer
 from glossa.translate.build import load_reranker
-from glossa.translate.engines.engine import Engine, Search, Translation
 from glossa.translate.engines.ensemble import Ensemble
 from glossa.translate.engines.forced import ForcedScore, Reranker, force, perplexity
+from glossa.translate.interface import Checks, Engine, Search, Translation
 from glossa.translate.loading import load_model, load_tokenizer
-from glossa.translate.options import Checks
 from glossa.translate.translator import Translator
 
 TEXTS = ["a k.", "b l. c m. d n.", "e", "f o."]

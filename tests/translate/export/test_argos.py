@@ -16,8 +16,8 @@ from glossa.readers.embedded import embedded_corpus
 from glossa.train.data.arguments import TokenizerArguments
 from glossa.train.data.encoding.vocabulary import train_tokenizer
 from glossa.translate.engines.ctranslate2 import load_engine
-from glossa.translate.engines.engine import Search
 from glossa.translate.export.argos import export_argos, sentencepiece_model
+from glossa.translate.interface import Search
 from glossa.translate.languages import Languages
 from glossa.translate.translator import Translator
 

@@ -15,10 +15,10 @@ from small_models import ARCHITECTURES, UNEXPORTED, build, special, words
 from transformers import PreTrainedTokenizerFast
 
 from glossa.base.errors import GlossaError
-from glossa.translate.engines.engine import Search
 from glossa.translate.export import onnx_model
 from glossa.translate.export.ctranslate2_model import export_ctranslate2
 from glossa.translate.export.onnx_model import export_onnx
+from glossa.translate.interface import Search
 from glossa.translate.loading import load_model, load_tokenizer
 from glossa.translate.translator import Translator
 

@@ -13,7 +13,8 @@ from glossa.base.errors import GlossaError
 from glossa.model.profile_glossa import TextProfile
 from glossa.model.spans_glossa import SENTINELS
 from glossa.translate.build import constrained_engine, keeps_sentinels
-from glossa.translate.engines.engine import GenerateEngine, Search, Translation
+from glossa.translate.engines.generate import GenerateEngine
+from glossa.translate.interface import Search, Translation
 from glossa.translate.search.constrained import ConstrainedEngine
 from glossa.translate.search.constraints import Constraints, TermTokens, Vocabulary, tokens_of
 from glossa.translate.search.terms import Term, Terms, begins, count, summary

@@ -12,7 +12,8 @@ from glossa.base.errors import GlossaError
 from glossa.base.word_links import find_words
 from glossa.cli.translate import main
 from glossa.train.data.encoding.vocabulary import train_tokenizer
-from glossa.translate.engines.engine import GenerateEngine, Search, Translation
+from glossa.translate.engines.generate import GenerateEngine
+from glossa.translate.interface import Search, Translation
 from glossa.translate.texts import alignment
 from glossa.translate.texts.alignment import AttentionAligner, Pair, link_rows, strong_links
 from glossa.translate.translator import Translator

@@ -7,7 +7,7 @@ from translating import Answers, Characters, Function, Given, translated
 
 from glossa.apps.documents.formats.format import LanguagePair
 from glossa.apps.documents.job import DocumentJob
-from glossa.translate.engines.engine import Search
+from glossa.translate.interface import Search
 from glossa.translate.texts.labels import COLON, ELLIPSIS, EXCLAMATION, NONE, OTHER, QUESTION, STOP, End, with_end
 from glossa.translate.texts.tags import Tagged
 from glossa.translate.translator import Translator

@@ -11,8 +11,8 @@ from tqdm.auto import tqdm
 
 from ...base.errors import GlossaError
 from ...base.jobs.records import begin_job, lock_output
-from ...translate.engines.engine import COPIED, Translation, UsedMatch
-from ...translate.engines.stamps import stamp_models
+from ...translate.interface import COPIED, Translation, UsedMatch
+from ...translate.loading import stamp_models
 from ...translate.review import Problems, find_problems
 from ...translate.search.terms import count
 from ...translate.texts.text import Sentence, Text

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy
 
 from ...model.facts_glossa import TextFacts
-from ...translate.engines.engine import UsedMatch
+from ...translate.interface import UsedMatch
 from ...translate.texts.tags import Part, Piece, Tagged, take_tags
 
 CDATA = "<![CDATA["  # begins a section of XML without markup; the name of its parts

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...base.jobs.whole_files import synchronize
 from ...model.spans_glossa import Span
-from ...translate.engines.engine import Translation, UsedMatch
+from ...translate.interface import Translation, UsedMatch
 from ...translate.texts.text import Sentence
 
 CHUNK = 2048  # sentences that are translated before they are saved

@@ -14,7 +14,7 @@ from filelock import FileLock
 from ...base.errors import GlossaError, require
 from ...base.jobs.records import hash_texts
 from ...model.sentences_glossa import split_text
-from ...translate.engines.engine import Translation, UsedMatch
+from ...translate.interface import Translation, UsedMatch
 from ...translate.memory.building import open_memory, parts_of
 from ...translate.memory.store import Memory, Unit
 from ...translate.texts.recall import Recall

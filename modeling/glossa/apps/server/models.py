@@ -11,9 +11,8 @@ from ...base.errors import GlossaError
 from ...base.languages import language_name, normalized_code
 from ...base.matches import USED
 from ...translate.build import keeps_sentinels, load_engine, torch_model
-from ...translate.engines.engine import Engine, Search
+from ...translate.interface import Checks, Engine, Search
 from ...translate.languages import Languages, Wanted
-from ...translate.options import Checks
 from ...translate.search.terms import Terms
 from ...translate.translator import Translator
 from ..documents.formats.format import LanguagePair

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ...base.errors import GlossaError
 from ...model.segments_glossa import Segment
-from ...translate.engines.engine import Translation
+from ...translate.interface import Translation
 from ...translate.search.terms import MISSING
 from ...translate.texts.tags import Tagged
 from ...translate.texts.text import Sentence, Text

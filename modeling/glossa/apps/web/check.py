@@ -11,7 +11,7 @@ import numpy
 from ...base.errors import require
 from ...base.metrics import bleu_tokenizer, score
 from ...model.batches_glossa import max_target_length
-from ...translate.engines.engine import Engine, Search, Translation
+from ...translate.interface import Engine, Search, Translation
 from ...translate.translator import Translator
 from .graphs import PRECISIONS, Weights, dequantized, quantized
 from .parts import Exported

@@ -21,7 +21,6 @@ from ...model import (
 )
 from ...translate import plausibility
 from ...translate.texts import labels
-from ...translate.texts.spans import FINAL
 
 _parser: Any = import_module("re._parser")  # the standard library has no public parser
 _SPACE = r"\t-\r\u{1c}-\u{20}\u{85}\u{a0}\u{1680}\u{2000}-\u{200a}\u{2028}\u{2029}\u{202f}\u{205f}\u{3000}"
@@ -90,7 +89,7 @@ def text_rules() -> dict[str, Any]:
         "sentinels": spans_glossa.SENTINELS,
         "capitals": [facts_glossa.UPPER_WORDS, facts_glossa.TITLE_WORDS, facts_glossa.MOST],
         "limits": LIMITS,
-        "final": FINAL,
+        "final": labels.FINAL,
         "labels": {
             "kinds": labels.KINDS,
             "separators": list(labels.SEPARATORS),

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Sequence
 
 from ...base.errors import GlossaError
-from ..engines.engine import Translation
+from ..interface import Translation
 from ..plausibility import find_problem
 
 

@@ -16,9 +16,8 @@ from ...base.errors import GlossaError
 from ...base.jobs.records import begin_job, lock_output, refuse_existing
 from ...base.jobs.stage import Place, Stage, Work
 from ..build import load_engine
-from ..engines.engine import Search
+from ..interface import Checks, Execution, Search
 from ..languages import Languages, Wanted
-from ..options import Checks, Execution
 from ..translator import Translator
 from .command import CommandTranslator
 
@@ -48,6 +47,11 @@ def is_reverse(names: list[str], languages: tuple[str, str]) -> bool:
     if len(directions) > 1:
         raise GlossaError("--ensemble needs teachers of one direction.")
     return directions.pop()
+
+
+def command_teacher(command: str, seconds: float) -> Teacher:
+    """The program `command` as a teacher; see [`CommandTranslator`]."""
+    return Teacher(command, CommandTranslator(command, seconds))
 
 
 def load_teacher(

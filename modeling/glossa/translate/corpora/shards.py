@@ -14,7 +14,7 @@ from typing import Any
 from ...base.errors import GlossaError
 from ...base.jobs.records import begin_job, hash_bytes, lock_output, refuse_existing
 from ...base.jobs.stage import Place, Stage, Work
-from ..engines.stamps import stamp_models
+from ..loading import stamp_models
 
 SHARD = 20_000  # lines; it decides which sentences share a batch, so it does not depend on the number of processes
 

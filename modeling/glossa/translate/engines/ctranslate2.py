@@ -17,7 +17,7 @@ from ...base.errors import GlossaError, require
 from ...base.jobs.pool import cores, environment_threads
 from ...model.batches_glossa import LOWEST_SCORE, max_target_length, search_distinct
 from ...model.profile_glossa import TextProfile
-from .engine import Engine, Search, Translation
+from ..interface import Engine, Search, Translation
 from .light_tokenizer import LightTokenizer
 
 CONVERTED_WITH = ("torch", "transformers")  # libraries of CTranslate2's converters

@@ -17,9 +17,9 @@ from huggingface_hub import constants
 
 from ...base.errors import GlossaError
 from ...base.jobs.records import hash_bytes
-from ..loading import load_config, load_model, load_tokenizer
-from .engine import Engine, GenerateEngine, Search, Translation
-from .stamps import stamp_models
+from ..interface import Engine, Search, Translation
+from ..loading import load_config, load_model, load_tokenizer, stamp_models
+from .generate import GenerateEngine
 
 logger = logging.getLogger(__name__)
 

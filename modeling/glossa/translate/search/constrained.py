@@ -19,7 +19,7 @@ from ...base.batching import TokenBatchSampler
 from ...base.errors import GlossaError
 from ...model.batches_glossa import max_target_length, position_limits
 from ...model.generation_glossa import CACHE, GlossaGenerationMixin
-from ..engines.engine import Search, Translation
+from ..interface import Search, Translation
 from .constraints import Constraints, State, Vocabulary
 
 MOST_BEAMS = 40

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ...model.batches_glossa import encode_texts
 from ...model.spans_glossa import SENTINELS
-from ..engines.engine import Search, Translation
+from ..interface import Search, Translation
 from .constraints import Constraints, Forbidden, TermTokens, tokens_of
 
 if TYPE_CHECKING:

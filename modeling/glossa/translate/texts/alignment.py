@@ -8,7 +8,7 @@ import numpy
 
 from ...base.word_links import Links, Words, find_words, token_links
 from ...model.sentences_glossa import clean_text
-from ..engines.engine import Engine, Translation
+from ..interface import Engine, Translation
 
 SHARE = 0.3  # the lowest weight of a second link of a target word
 FORM = 0.1  # the weight of similar spelling, relative to attention

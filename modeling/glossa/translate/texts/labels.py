@@ -14,6 +14,7 @@ from ...model.segments_glossa import Segment
 from ...model.spans_glossa import Span
 
 NONE, STOP, ELLIPSIS, COLON, QUESTION, EXCLAMATION = "none", "stop", "ellipsis", "colon", "question", "exclamation"
+FINAL = ".!?…。！？।؟"  # marks that end a sentence
 OTHER = "other"  # such as a comma, several marks, or a quoted sentence
 MARKS = {STOP: ".。．｡।۔።။។", COLON: ":：", QUESTION: "?？؟", EXCLAMATION: "!！"}
 KINDS = {mark: kind for kind, marks in MARKS.items() for mark in marks} | {"…": ELLIPSIS}

@@ -9,7 +9,7 @@ from ...base.matches import USED, memory_suffix
 from ...base.pair import Pair
 from ...model.segments_glossa import Segment
 from ...model.spans_glossa import MEMORY, SENTINELS, Span
-from ..engines.engine import COPIED, READ, REPAIRED, UNUSED, UsedMatch
+from ..interface import COPIED, READ, REPAIRED, UNUSED, UsedMatch
 from ..memory.building import open_memory
 from ..memory.repair import adapted
 from ..memory.store import Match, Memory

@@ -9,9 +9,9 @@ import numpy
 from ...base.word_links import find_words
 from ...model.spans_glossa import Span
 from .alignment import Pair
+from .labels import FINAL
 from .links import harden
 
-FINAL = ".!?…。！？।؟"  # marks that end a sentence
 MOVED = "uncertain in placeholders"  # the problem of a translation with a span that has no certain place
 
 

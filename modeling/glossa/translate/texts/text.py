@@ -11,7 +11,7 @@ from ...model.segments_glossa import Segment, as_written, has_sentinels, model_t
 from ...model.sentences_glossa import clean_text
 from ...model.spans_glossa import Span
 from ..confidence import words_of
-from ..engines.engine import Translation, UsedMatch
+from ..interface import Translation, UsedMatch
 from .alignment import Pair
 from .labels import Label, lower_start
 from .links import Block, Links

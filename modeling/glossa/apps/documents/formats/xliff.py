@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from ....translate.engines.engine import UsedMatch
+from ....translate.interface import UsedMatch
 from ..places import Document, Edit, Recalled
 from .encoding import XML
 from .format import Format, LanguagePair

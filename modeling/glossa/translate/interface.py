@@ -1,19 +1,15 @@
-"""What translates token ids: a model of transformers, or one in another format."""
+"""What callers give to a translator (the search, checks, execution), what they get back, and what an engine does."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy
 
-from ...base.errors import GlossaError
-from ...model.profile_glossa import TextProfile
+from ..model.profile_glossa import TextProfile
 
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
-
-
+OnError = Literal["stop", "blank", "copy"]
 ENGINES = ("auto", "torch", "ctranslate2")  # as commands name them
 Batch = list[list[int]]  # the token ids of some sources
 # How a match of a memory was used: as it is, with numbers and the like of the text, read by the model, or not at all,
@@ -46,6 +42,33 @@ class Search:
         """The number of beams, of a search that has one."""
         assert self.num_beams is not None
         return self.num_beams
+
+
+@dataclass(frozen=True)
+class Checks:
+    """Checks of translations, and what happens to texts that cannot be translated.
+
+    Attributes:
+        on_error: Result for a text that cannot be translated (not UTF-8, or too long even after splitting): "stop"
+            raises an error; "blank" gives a blank translation, "copy" the source, with the reason as its `problem`.
+        retry_implausible: Translate sentences whose translation cannot be right (see [`find_problem`]) once more, with
+            twice the beams and without repeated sequences of three tokens; a translation that passes then is used.
+        confident: Compute the probability that a translation needs no correction. The model must have learned it.
+        min_confidence: A translation with less confidence has [`UNCERTAIN`] as its `problem`, if there is no other.
+        words: Compute the probability that each word of the best translations is right.
+        links: Link the words of texts and translations.
+    """
+
+    on_error: OnError = "stop"
+    retry_implausible: bool = False
+    confident: bool = False
+    min_confidence: float = 0.0
+    words: bool = False
+    links: bool = False
+
+    @property
+    def needs_confidence(self) -> bool:
+        return self.confident or self.min_confidence > 0
 
 
 class UsedMatch(NamedTuple):
@@ -104,6 +127,23 @@ class Translation:
         return None if self.score is None or not self.tokens else self.score / self.tokens
 
 
+@dataclass(frozen=True)
+class Execution:
+    """Size of batches, and the processes that translate them.
+
+    Attributes:
+        batch_tokens: Maximum source tokens in a batch, including padding and counting every beam.
+        shared: The processes of a launch share the batches; all of them translate the same texts and get all
+            translations.
+        run_batches: Translates the batches of a search in other processes, if there are several. It is called with
+            the batches, the search and whether to show progress, as [`translated_at`].
+    """
+
+    batch_tokens: int = 4096
+    shared: bool = False
+    run_batches: Callable[[list[Batch], Search, bool], list[list[Translation]]] | None = None
+
+
 class Engine(ABC):
     """A model in some format that translates token ids.
 
@@ -135,50 +175,3 @@ class Engine(ABC):
         Of a model whose head was trained to align words, it is that head.
         """
         raise NotImplementedError
-
-
-class GenerateEngine(Engine):
-    """A sequence-to-sequence model of transformers that translates with `generate`, which takes `options`."""
-
-    attends = True
-
-    def __init__(self, model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase", **options):
-        from ...model.pipeline_glossa import TranslationPipeline
-
-        self.options = options
-        self.sampled = options.get("do_sample", False)
-        self.pipeline = TranslationPipeline(model, tokenizer, device=model.device)
-        decoding = model.generation_config
-        starts = [token for token in (decoding.decoder_start_token_id, decoding.bos_token_id) if token is not None]
-        if model.config.is_encoder_decoder and not starts:
-            raise GlossaError(
-                "The model's generation_config.json has neither decoder_start_token_id nor bos_token_id, so it may be "
-                "damaged. Restore it from a copy."
-            )
-        self.start = (starts or [0])[0]
-        self.num_beams = model.generation_config.num_beams or 1
-        self.profile = TextProfile.of(model.config)
-
-    def translate(self, sources: list[list[int]], search: Search) -> list[Translation]:
-        options: dict = {"no_repeat_ngram_size": search.no_repeat_ngram_size} if search.no_repeat_ngram_size else {}
-        if search.length_penalty is not None and search.beams > 1:
-            options["length_penalty"] = search.length_penalty
-        found = self.pipeline.translate_batch(
-            sources,
-            num_beams=search.beams,
-            num_return_sequences=search.num_return_sequences,
-            return_scores=search.scores,
-            prompt=search.prompt or None,
-            **self.options | options,
-        )
-        return [Translation(entry["translation_text"], entry.get("score")) for entry in found]
-
-    def token_scores(self, sources: list[list[int]], targets: list[list[int]]) -> list[list[float]]:
-        from .forced import token_scores
-
-        return token_scores(self.pipeline.model, self.pipeline.tokenizer, sources, targets)  # type: ignore[arg-type]
-
-    def attention(self, sources: list[list[int]], targets: list[list[int]]) -> list[numpy.ndarray]:
-        from .forced import cross_attention
-
-        return cross_attention(self.pipeline.model, self.pipeline.tokenizer, sources, targets)  # type: ignore[arg-type]
