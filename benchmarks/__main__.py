@@ -22,6 +22,7 @@ BENCHMARKS = {
     "reproduce": ("reproduce", "the tables of docs/results.md, from recipes; finished runs are not repeated"),
     "tuning": ("tuning", "what fine-tuning gives: with all weights, with LoRA, alone, and MarianMT by hand"),
     "repair": ("repair", "what a translation memory gives a model that reads it, by the score of the match"),
+    "terms": ("terms", "what a glossary does: terms in place, beside the model's own word, BLEU, time"),
     "day": ("day", "a day of a translator whose corrections enter the memory, or are trained"),
     "student": ("student", "a student of a published translator, made by `glossa distill --teacher_command`"),
     "queue": ("trainings", "the trainings that a table still lacks, as many side by side as cores and memory allow"),

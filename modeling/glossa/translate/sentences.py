@@ -167,16 +167,17 @@ class SentenceTranslator:
         before = [translations[0].text for translations in found]
         language = getattr(self.tokenizer, "tgt_lang", None)
         again = terms.translate_again(sentences, prefixes, found, self.search, self.execution.batch_tokens, language)
-        for row, translations in again.items():
+        for row, (translations, _) in again.items():
             missing = self.search.num_return_sequences - len(translations)
             translations += [Translation("", LOWEST_SCORE if self.search.scores else None) for _ in range(missing)]
             if self.reranker is not None:
                 (translations,) = self._rerank([sentences[row]], [translations], self.reranker)
             self._check(sentences[row], translations)
             found[row] = translations
-        for text, prefix, translations, first in zip(sentences, prefixes, found, before, strict=True):
-            for translation in translations:
-                terms.describe(text, prefix, translation, first)
+        for row, (text, prefix, first) in enumerate(zip(sentences, prefixes, before, strict=True)):
+            own = again[row].own if row in again else frozenset()
+            for translation in found[row]:
+                terms.describe(text, prefix, translation, first, own)
 
     def _ranked(self, asked: Sequence[Asked], search: Search, progress: bool = False) -> list[list[Translation]]:
         """The translations of each sentence, best first: by both models if there is a reranker."""

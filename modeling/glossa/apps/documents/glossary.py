@@ -189,7 +189,8 @@ class Glossary:
             if len(written) > 1 and written.isupper() and entry.text != written:
                 targets = [target.upper() for target in targets]
             first = [target[:1].upper() + target[1:] if starts_upper else target for target in targets]
-            found.setdefault(entry.text, Term(written, tuple(targets), tuple(first)))
+            term = found.setdefault(entry.text, Term(written, tuple(targets), tuple(first)))
+            found[entry.text] = term._replace(places=(*term.places, (start, end)))
         return list(found.values())
 
     def has(self, term: Term, translation: str) -> bool:

@@ -7,7 +7,8 @@ Shapes in comments: N unfinished sources, K beams of each, V vocabulary.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
@@ -20,9 +21,10 @@ from ...base.errors import GlossaError
 from ...model.batches_glossa import max_target_length, position_limits
 from ...model.generation_glossa import CACHE, GlossaGenerationMixin
 from ..interface import Search, Translation
-from .constraints import Constraints, State, Vocabulary
+from .constraints import Constraints, Forbidden, State, Vocabulary
 
 MOST_BEAMS = 40
+EXCLUDED = 256  # sets of forbidden words whose tokens are kept
 SURE = 0.9  # of the probability is of tokens that continue a word
 
 
@@ -32,6 +34,11 @@ class Hypothesis(NamedTuple):
     tokens: tuple[int, ...] = ()
     score: float = 0.0
     state: State = State()
+
+    @property
+    def last(self) -> int | None:
+        """The last token, None for none."""
+        return self.tokens[-1] if self.tokens else None
 
 
 class Finished(NamedTuple):
@@ -96,7 +103,7 @@ class _Source:
             if token in self.settings.ends:
                 bank = self.constraints.total
             else:
-                state = self.constraints.step(before.state, token, len(before.tokens))
+                state = self.constraints.step(before.state, token, before.tokens)
                 bank = self.constraints.progress(state)
             banks.setdefault(bank, []).append(candidate)
         for place, (score, beam, token) in enumerate(banks.get(self.constraints.total, ())):
@@ -112,7 +119,7 @@ class _Source:
         self.running, before_all = [], self.running
         for score, beam, token in chosen:
             before = before_all[beam]
-            state = self.constraints.step(before.state, token, len(before.tokens))
+            state = self.constraints.step(before.state, token, before.tokens)
             self.running.append(Hypothesis((*before.tokens, token), score, state))
         if self.running and len(self.running[0].tokens) >= self.limit:
             for each in self.running:
@@ -188,11 +195,16 @@ class ConstrainedSearch:
                 log_probs[row] = -torch.inf
                 log_probs[row, token] = given
                 continue
+            if due := constraints.due(each.state, each.tokens):
+                given = log_probs[row, due].clone()
+                log_probs[row] = -torch.inf
+                log_probs[row, due] = given
+                continue
             # Without all terms a sentence does not end: after its mark they would stand in no sentence.
             banned = [] if constraints.is_complete(each.state) else [*self.settings.ends, *constraints.vocabulary.ends]
             banned += constraints.spent(each.state)
             if in_word[row]:
-                banned += constraints.beginnings(each.state)
+                banned += constraints.beginnings(each.state, each.last)
             if constraints.forbidden is not None:
                 banned += constraints.forbidden.banned(each.state.tail)
             rows += [row] * len(banned)
@@ -214,7 +226,7 @@ class ConstrainedSearch:
         useful = [
             (row, token)
             for row, source, each in self._hypotheses()
-            for token in source.constraints.useful(each.state, len(each.tokens))
+            for token in source.constraints.useful(each.state, each.last)
             if token not in known[row]
         ]
         if useful:
@@ -236,7 +248,7 @@ class ConstrainedSearch:
     def _last_tokens(self) -> torch.Tensor:
         last = [self.settings.pad] * (len(self.open) * self.settings.beams)
         for row, _, each in self._hypotheses():
-            last[row] = each.tokens[-1] if each.tokens else self.settings.start
+            last[row] = self.settings.start if each.last is None else each.last
         return torch.tensor(last).unsqueeze(1)
 
     def done(self) -> bool:
@@ -268,6 +280,7 @@ class ConstrainedEngine:
         self.tokenizer: Any = tokenizer
         self.vocabulary = Vocabulary.of(tokenizer, model.lm_head.out_features)
         given = model.generation_config
+        self.excluding = lru_cache(EXCLUDED)(partial(Forbidden, self.vocabulary))  # the same words are asked again
         self.ends: list[int] = given.eos_token_id if isinstance(given.eos_token_id, list) else [given.eos_token_id]
 
     def translate(
@@ -277,32 +290,49 @@ class ConstrainedEngine:
 
         None if none meets the constraints that exclude tokens. The other arguments are as of [`Translator`].
         """
-        found: list[list[Translation]] = [[] for _ in sources]
-        beams = [_beams_for(each, search.beams) for each in constraints]
+        wanted = max(search.beams, search.num_return_sequences)
+        found = self.find(sources, constraints, search.beams, wanted, batch_tokens, search.length_penalty)
+        return [self._translations(finished, search) for finished in found]
+
+    def find(
+        self,
+        sources: list[list[int]],
+        constraints: Sequence[Constraints],
+        num_beams: int,
+        wanted: int,
+        batch_tokens: int = 4096,
+        length_penalty: float | None = None,
+    ) -> list[list[Finished]]:
+        """The `wanted` best translations of each source; the other arguments are as of [`Search`]."""
+        given = self.model.generation_config
+        penalty = given.length_penalty if length_penalty is None else length_penalty
+        settings = Settings(
+            num_beams, wanted,
+            given.decoder_start_token_id if given.decoder_start_token_id is not None else given.bos_token_id,
+            self.ends, given.pad_token_id or self.ends[0],
+            1.0 if penalty is None else penalty, given.early_stopping or False,
+        )  # fmt: skip
+        found: list[list[Finished]] = [[] for _ in sources]
+        beams = [_beams_for(each, num_beams) for each in constraints]
         for count in sorted(set(beams)):
             rows = [row for row, own in enumerate(beams) if own == count]
             lengths = [len(sources[row]) for row in rows]
             for batch in TokenBatchSampler(lengths, lengths, max(batch_tokens // count, 1)):
                 chosen = [rows[place] for place in batch]
                 results = self._search(
-                    [sources[row] for row in chosen], [constraints[row] for row in chosen], search, count
+                    [sources[row] for row in chosen],
+                    [constraints[row] for row in chosen],
+                    replace(settings, beams=count),
                 )
                 for row, finished in zip(chosen, results, strict=True):
-                    found[row] = self._translations(finished, search)
+                    found[row] = finished
         return found
 
     @torch.inference_mode()
     def _search(
-        self, sources: list[list[int]], constraints: Sequence[Constraints], search: Search, beams: int
+        self, sources: list[list[int]], constraints: Sequence[Constraints], settings: Settings
     ) -> list[list[Finished]]:
-        model, given = self.model.eval(), self.model.generation_config
-        penalty = given.length_penalty if search.length_penalty is None else search.length_penalty
-        settings = Settings(
-            beams, max(search.beams, search.num_return_sequences),
-            given.decoder_start_token_id if given.decoder_start_token_id is not None else given.bos_token_id,
-            self.ends, given.pad_token_id or self.ends[0],
-            1.0 if penalty is None else penalty, given.early_stopping or False,
-        )  # fmt: skip
+        model = self.model.eval()
         positions = position_limits(model.config)[1]
         limits = [max_target_length(len(source), positions) for source in sources]
         batch = self.tokenizer.pad({"input_ids": sources}, return_tensors="pt").to(model.device)
@@ -311,6 +341,10 @@ class ConstrainedEngine:
         cache = {CACHE: EncoderDecoderCache(*(DynamicCache(config=model.config) for _ in range(2)))}
         tokens = running.next_tokens.to(model.device)
         return model._search(running, tokens, None, states, batch["attention_mask"], **cache)
+
+    def text(self, finished: Finished) -> str:
+        """The text of a translation."""
+        return self.tokenizer.batch_decode([finished.tokens], skip_special_tokens=True)[0]
 
     def _translations(self, finished: list[Finished], search: Search) -> list[Translation]:
         texts = self.tokenizer.batch_decode([one.tokens for one in finished], skip_special_tokens=True)

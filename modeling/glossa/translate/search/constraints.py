@@ -9,6 +9,7 @@ from ...model.abbreviations_glossa import END_MARKS
 from ...model.facts_glossa import NO_SPACES
 
 _END = re.compile(rf"\s*[.!?…{END_MARKS}]+[\"”“»’']?")
+APOSTROPHES = ("'", "’")
 ANCHOR = "a"  # a word that a token is decoded after, to see whether it continues a word
 
 
@@ -21,11 +22,13 @@ class Vocabulary:
     Attributes:
         inside: Whether a token continues the word before it.
         ends: The tokens of marks that end a sentence.
+        joining: The tokens of marks that the next word follows without a space, as in "l'eau".
     """
 
     def __init__(self, texts: Sequence[str]):
         self.texts = texts
         self.ends = [token for token, text in enumerate(texts) if _END.fullmatch(text)]
+        self.joining = {token for token, text in enumerate(texts) if text.endswith(APOSTROPHES)}
         self.inside = [(text[:1].isalnum() and not NO_SPACES.match(text)) or text[:1] == "\ufffd" for text in texts]
 
     @classmethod
@@ -51,10 +54,22 @@ class TermTokens(NamedTuple):
     Attributes:
         anywhere: After its first token.
         first: At its beginning.
+        joined: After an apostrophe.
     """
 
     anywhere: tuple[tuple[int, ...], ...]
     first: tuple[tuple[int, ...], ...]
+    joined: tuple[tuple[int, ...], ...] = ()
+
+    def after(self, token: int | None, vocabulary: Vocabulary) -> tuple[tuple[int, ...], ...]:
+        """The sequences that may follow a token, None at the beginning."""
+        if token is None:
+            return self.first
+        return self.joined if token in vocabulary.joining else self.anywhere
+
+    @property
+    def forms(self) -> tuple[tuple[int, ...], ...]:
+        return self.anywhere + self.first + self.joined
 
 
 class State(NamedTuple):
@@ -85,6 +100,7 @@ class Constraints:
         usual_length: Tokens that it would have without constraints. A longer one is divided by no more: what is forced
             costs so much that any further words would raise the mean.
         once: Tokens that it may have only where a term needs them. They are words of their own.
+        window: The first of the terms begins after the prefix, at most so many tokens later; None is anywhere.
     """
 
     vocabulary: Vocabulary
@@ -93,12 +109,13 @@ class Constraints:
     forbidden: "Forbidden | None" = None
     usual_length: int | None = None
     once: Sequence[int] = ()
+    window: int | None = None
 
     def __post_init__(self):
         self._steps: dict = {}
-        self.weights = [max(map(len, term.anywhere + term.first)) for term in self.terms]
+        self.weights = [max(map(len, term.forms)) for term in self.terms]
         self.total = sum(self.weights)
-        self.tokens = {token for term in self.terms for form in term.anywhere + term.first for token in form}
+        self.tokens = {token for term in self.terms for form in term.forms for token in form}
 
     def divisor(self, length: int) -> int:
         """The length that the log-probability of a translation is divided by."""
@@ -115,38 +132,48 @@ class Constraints:
     def _open(self, state: State) -> list[tuple[int, tuple[int, ...]]]:
         return [(term, rest) for term, rest in state.begun if term not in state.waiting]
 
-    def useful(self, state: State, position: int) -> set[int]:
-        """The tokens with which a hypothesis of so many tokens comes closer to its terms."""
+    def useful(self, state: State, last: int | None) -> set[int]:
+        """The tokens with which a hypothesis comes closer to its terms, after its `last` token, None for none."""
         have = state.met | state.waiting
-        firsts = {form[0] for term in self._absent(have) for form in self._forms(term, position)}
+        firsts = {form[0] for term in self._absent(have) for form in self._forms(term, last)}
         return firsts | {rest[0] for _, rest in self._open(state)}
 
-    def beginnings(self, state: State) -> list[int]:
-        """The tokens with which a term would begin that is not begun."""
-        firsts = {form[0] for term in self._absent(state.met | state.waiting) for form in self._forms(term, 1)}
+    def beginnings(self, state: State, last: int | None) -> list[int]:
+        """The tokens with which a term would begin that is not begun, in the middle of a word."""
+        if last in self.vocabulary.joining:
+            return []
+        firsts = {form[0] for term in self._absent(state.met | state.waiting) for form in self._forms(term, last)}
         return list(firsts - {rest[0] for _, rest in self._open(state)})
+
+    def due(self, state: State, tokens: Sequence[int]) -> list[int]:
+        """The tokens of which one must follow `tokens`, since the window of the first term ends; [] for any."""
+        if self.window is None or len(tokens) < len(self.prefix) + self.window or 0 in state.met | state.waiting:
+            return []
+        begun = [rest[0] for term, rest in state.begun if term == 0]
+        return begun or [form[0] for form in self._forms(0, tokens[-1] if tokens else None)]
 
     def spent(self, state: State) -> set[int]:
         """The tokens of `once` that no term needs any more."""
         needed = {token for term in self._absent(state.met) for form in self.terms[term].anywhere for token in form}
         return {token for token in self.once if token not in needed}
 
-    def step(self, state: State, token: int, position: int) -> State:
-        """The state of a hypothesis of `position` tokens after one more."""
+    def step(self, state: State, token: int, tokens: Sequence[int]) -> State:
+        """The state of a hypothesis with one more token than its `tokens`."""
+        last = tokens[-1] if tokens else None
+        late = self.window is not None and len(tokens) < len(self.prefix)
         # All tokens that no term has are alike, but for whether they continue a word.
         kind: Any = token if token in self.tokens else -1 - self.vocabulary.inside[token]
-        key = (state.met, state.begun, state.waiting, kind, position == 0)
+        key = (state.met, state.begun, state.waiting, kind, last is None, last in self.vocabulary.joining, late)
         found = self._steps.get(key)
         if found is None:
-            found = self._steps[key] = self._step(state, token, position)
+            found = self._steps[key] = self._step(state, token, last, late)
         return found if self.forbidden is None else found._replace(tail=self.forbidden.tail(state.tail, token))
 
-    def _step(self, state: State, token: int, position: int) -> State:
+    def _step(self, state: State, token: int, last: int | None, late: bool) -> State:
         met = state.met if self.vocabulary.inside[token] else state.met | state.waiting
         begun = [(term, rest[1:]) for term, rest in state.begun if rest[0] == token and term not in met]
-        begun += [
-            (term, form[1:]) for term in self._absent(met) for form in self._forms(term, position) if form[0] == token
-        ]
+        absent = [term for term in self._absent(met) if term or not late]  # the first has its place after the prefix
+        begun += [(term, form[1:]) for term in absent for form in self._forms(term, last) if form[0] == token]
         waiting = frozenset(term for term, rest in begun if not rest)
         if token in self.once:
             met, waiting = met | waiting, frozenset()
@@ -155,8 +182,8 @@ class Constraints:
     def _absent(self, have: frozenset[int]) -> list[int]:
         return [term for term in range(len(self.terms)) if term not in have]
 
-    def _forms(self, term: int, position: int) -> tuple[tuple[int, ...], ...]:
-        return self.terms[term].anywhere if position else self.terms[term].first
+    def _forms(self, term: int, last: int | None) -> tuple[tuple[int, ...], ...]:
+        return self.terms[term].after(last, self.vocabulary)
 
 
 class Forbidden:

@@ -1,19 +1,24 @@
 """Terms, sentinels, beginnings, forbidden words: what translations lack of them, and a second search for those."""
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from ...base.word_links import find_words
 from ...model.batches_glossa import encode_texts
 from ...model.spans_glossa import SENTINELS
 from ..interface import Search, Translation
 from .constraints import Constraints, Forbidden, TermTokens, tokens_of
+from .replacing import Placement, Task, Wanted
 
 if TYPE_CHECKING:
     from .constrained import ConstrainedEngine
 
 NOT_AS_ASKED = "not as asked"  # the problem of a translation that lacks a term or has a forbidden word
-USED, SEARCHED, MISSING = "used", "searched", "missing"
+# Of a term: there by itself; put in the place of the model's own word; there, but also the own word; not there.
+USED, PLACED, BESIDE, MISSING = "used", "placed", "beside", "missing"
+ELIDED = "l'"  # a word that ends with an apostrophe
 
 
 class Term(NamedTuple):
@@ -23,11 +28,20 @@ class Term(NamedTuple):
         source: The words of the text.
         targets: Of these, one must be in the translation.
         first: The same if it is the beginning of the translation.
+        places: Start and end of its words in the text, for each time that it is there.
     """
 
     source: str
     targets: tuple[str, ...]
     first: tuple[str, ...]
+    places: tuple[tuple[int, int], ...] = ()
+
+
+class Again(NamedTuple):
+    """The translations of a second search, and the words of the model that they do without."""
+
+    translations: list[Translation]
+    own: frozenset[str]
 
 
 class Glossary(Protocol):
@@ -65,7 +79,6 @@ class Terms:
         self.forbidden = tuple(forbidden)
         self._pattern = Forbidden.pattern_of(self.forbidden) if self.forbidden else None
         self._engine: ConstrainedEngine | None = None
-        self._excluded: Forbidden | None = None
 
     def translate_again(
         self,
@@ -75,7 +88,7 @@ class Terms:
         search: Search,
         batch_tokens: int,
         language: str | None,
-    ) -> dict[int, list[Translation]]:
+    ) -> dict[int, "Again"]:
         """New translations of those texts, by number, one of whose translations is not as asked.
 
         Args:
@@ -86,55 +99,69 @@ class Terms:
             batch_tokens: Most source tokens of a batch.
             language: The target language, for a model of several.
         """
-        best: dict[int, list[Translation]] = {}
-        latest = list(found)
-        wanted: list[list[Term]] = [[] for _ in texts]
-        # What the first search has by itself, the second mostly has too. What it loses, a third one must have.
-        for _ in range(2):
-            wrong = [row for row, each in enumerate(latest) if self._lack(texts[row], prefixes[row], each)]
-            for row in wrong:
-                missing = (term for each in latest[row] for term in self._missing(texts[row], each.text))
-                wanted[row] = list(dict.fromkeys([*wanted[row], *missing]))
-            asked = [(texts[row], wanted[row], prefixes[row], found[row][0].text) for row in wrong]
-            for row, new in zip(wrong, self._search(asked, search, batch_tokens, language), strict=True):
-                before = best.get(row, found[row])[0].text
-                latest[row] = new or found[row]
-                if new and self.lacking(texts[row], prefixes[row], new[0].text) < self.lacking(
-                    texts[row], prefixes[row], before
-                ):
-                    best[row] = new
-        return best
-
-    def _lack(self, text: str, prefix: str, translations: Sequence[Translation]) -> bool:
-        return any(each.text and self.lacking(text, prefix, each.text) for each in translations)
-
-    def _search(
-        self,
-        asked: Sequence[tuple[str, Sequence[Term], str, str]],
-        search: Search,
-        batch_tokens: int,
-        language: str | None,
-    ) -> list[list[Translation]]:
-        """New translations, given the text of each, its terms, the beginning of its translation, and the first one."""
-        if not asked:
-            return []
+        rows = [row for row, each in enumerate(found) if self._lack(texts[row], prefixes[row], each)]
+        if not rows:
+            return {}
         if self._engine is None:
             self._engine = self.load()
         tokenizer = self._engine.tokenizer
         if getattr(tokenizer, "target_languages", None):
             tokenizer = tokenizer.into(language)
-        sources = encode_texts(tokenizer, [text for text, *_ in asked])
-        constraints = [self._constraints(self._engine, *rest) for _, *rest in asked]  # type: ignore[arg-type]
-        return self._engine.translate(sources, constraints, search, batch_tokens)
+        ids = encode_texts(tokenizer, [texts[row] for row in rows])
+        tasks = [self._task(texts[row], own, prefixes[row], found[row]) for row, own in zip(rows, ids, strict=True)]
+        spoken = language or getattr(self.glossary, "target_language", None)
+        Placement(self._engine, spoken, search.beams, batch_tokens).place(tasks)
+        again = {}
+        for row, task in zip(rows, tasks, strict=True):
+            new = [
+                Translation(draft.text, draft.finished.score if search.scores else None)
+                for draft in task.drafts[: search.num_return_sequences]
+            ]
+            before, after = (
+                self.lacking(texts[row], prefixes[row], each[0].text) if each else math.inf
+                for each in (found[row], new)
+            )
+            if after < before:
+                again[row] = Again(new, frozenset(task.own))
+        return again
 
-    def describe(self, text: str, prefix: str, translation: Translation, before: str) -> None:
-        """Write into a translation which terms it has; `before` is the one of the first search."""
+    def _lack(self, text: str, prefix: str, translations: Sequence[Translation]) -> bool:
+        return any(each.text and self.lacking(text, prefix, each.text) for each in translations)
+
+    def _task(self, text: str, ids: list[int], prefix: str, found: Sequence[Translation]) -> Task:
+        assert self._engine is not None
+        missing = {term for each in found if each.text for term in self._missing(text, each.text)}
+        sentinels = [term for term in missing if not term.places]
+        constraints = self.constraints(self._engine, sentinels, prefix, found[0].text)
+        wanted = []
+        for term in self._terms(text):
+            tokens = self._tokens(self._engine, term)
+            if term in missing and tokens is not None:
+                wanted += [Wanted(place, term.targets, tokens) for place in term.places]
+        return Task(text, ids, constraints, sorted(wanted))
+
+    def describe(
+        self, text: str, prefix: str, translation: Translation, before: str, own: frozenset[str] = frozenset()
+    ) -> None:
+        """Write into a translation which terms it has.
+
+        Args:
+            text: The sentence.
+            prefix: The wanted beginning of the translation, or "".
+            translation: The translation.
+            before: The translation of the first search.
+            own: The model's own words in the place of terms, if there was a second search.
+        """
+        beside = not own.isdisjoint(
+            text[start:end].casefold() for text in (translation.text,) for start, end in find_words(text)
+        )
         states = []
         for term in self._terms(text):
             had, has = (self._has(term, each) for each in (before, translation.text))
-            states.append((term.source, " / ".join(term.targets), MISSING if not has else USED if had else SEARCHED))
+            state = MISSING if not has else USED if had else BESIDE if beside else PLACED
+            states.append((term.source, " / ".join(term.targets), state))
         translation.terms = tuple(states)
-        if self.lacking(text, prefix, translation.text):
+        if self.lacking(text, prefix, translation.text) or BESIDE in (state for *_, state in states):
             translation.problem = translation.problem or NOT_AS_ASKED
 
     def lacking(self, text: str, prefix: str, translation: str) -> int:
@@ -154,21 +181,30 @@ class Terms:
     def _terms(self, text: str) -> list[Term]:
         return [] if self.glossary is None else self.glossary.find(text)
 
-    def _constraints(
+    def constraints(
         self, engine: "ConstrainedEngine", wanted: Sequence[Term], prefix: str, before: str
     ) -> Constraints:
+        """The constraints of a search for terms anywhere in a translation.
+
+        Args:
+            engine: The search.
+            wanted: The terms.
+            prefix: The beginning of the translation, or "".
+            before: A translation without constraints.
+        """
         tokenizer = engine.tokenizer
-        terms = []
-        for term in wanted:
-            forms = TermTokens(*(_forms(tokenizer, each) for each in (term.targets, term.first)))
-            if forms.anywhere and forms.first:  # otherwise the vocabulary lacks a character of it
-                terms.append(forms)
-        if self._excluded is None and self.forbidden:
-            self._excluded = Forbidden(engine.vocabulary, self.forbidden)
+        terms = [tokens for term in wanted if (tokens := self._tokens(engine, term)) is not None]
+        excluded = engine.excluding(self.forbidden) if self.forbidden else None
         begin = tokens_of(tokenizer, prefix) if prefix else []
         length = len(tokens_of(tokenizer, before)) + 1  # with its end
         once = [token for each in SENTINELS for token in tokens_of(tokenizer, each)] if self.sentinels else []
-        return Constraints(engine.vocabulary, terms, begin, self._excluded, length + len(begin), once)
+        return Constraints(engine.vocabulary, terms, begin, excluded, length + len(begin), once)
+
+    def _tokens(self, engine: "ConstrainedEngine", term: Term) -> TermTokens | None:
+        """The tokens of a term; None if the vocabulary lacks a character of it."""
+        tokenizer = engine.tokenizer
+        anywhere, first = (_forms(tokenizer, texts) for texts in (term.targets, term.first))
+        return TermTokens(anywhere, first, _joined(tokenizer, term.targets)) if anywhere and first else None
 
 
 def _forms(tokenizer, texts: Sequence[str]) -> tuple[tuple[int, ...], ...]:
@@ -179,6 +215,13 @@ def _forms(tokenizer, texts: Sequence[str]) -> tuple[tuple[int, ...], ...]:
     return tuple(dict.fromkeys(form for text, form, back in pairs if form and back.split() == text.split()))
 
 
+def _joined(tokenizer, texts: Sequence[str]) -> tuple[tuple[int, ...], ...]:
+    """The tokens of texts after an apostrophe, where they have no space before them."""
+    start = tokens_of(tokenizer, ELIDED)
+    found = [tokens_of(tokenizer, ELIDED + text) for text in texts]
+    return tuple(tuple(ids[len(start) :]) for ids in found if ids[: len(start)] == start and len(ids) > len(start))
+
+
 def begins(translation: str, prefix: str) -> bool:
     """Whether a translation begins with `prefix`, whatever their white space."""
     return " ".join(translation.split()).startswith(" ".join(prefix.split()))
@@ -186,11 +229,11 @@ def begins(translation: str, prefix: str) -> bool:
 
 def summary(counts: Counter[str]) -> str:
     """One line for the user: how many terms were found, used and not used."""
-    used = counts[USED] + counts[SEARCHED]
-    searched = f", {counts[SEARCHED]:,} of them by a second search" if counts[SEARCHED] else ""
-    return f"{sum(counts.values()):,} terms found: {used:,} used{searched}, {counts[MISSING]:,} not used."
+    placed = f" ({counts[PLACED]:,} by a second search)" if counts[PLACED] else ""
+    beside = f", {counts[BESIDE]:,} next to the model's own word" if counts[BESIDE] else ""
+    return f"{sum(counts.values()):,} terms found: {counts[USED] + counts[PLACED]:,} used{placed}{beside}, {counts[MISSING]:,} not used."
 
 
 def count(translations: Sequence[Translation]) -> Counter[str]:
-    """How many terms translations used, used after a second search, and did not use."""
+    """How many terms are in each state."""
     return Counter(state for translation in translations for _, _, state in translation.terms)

@@ -1,0 +1,206 @@
+"""Terms in the place of the model's own words.
+
+Attention links the source of a term to a word of a translation: the model's own word. What stands before that word is
+kept, perhaps with another determiner; the term follows, and then a free search, which excludes the own word. Of the
+results, the best is the one that the model finds most probable among those that keep most of the other words.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING, NamedTuple
+
+from ...base.word_links import find_words
+from ...model.abbreviations_glossa import STARTERS
+from ..engines.forced import token_scores
+from ..engines.generate import GenerateEngine
+from ..texts.alignment import AttentionAligner, Pair
+from .constraints import Constraints, TermTokens, tokens_of
+from .determiners import beginnings
+
+if TYPE_CHECKING:
+    from .constrained import ConstrainedEngine, Finished
+
+DRAFTS = 4  # translations of a sentence in which a term is tried
+BEAMS = 8  # at least
+KEPT = 6  # beginnings that are continued, of those with other determiners
+AGAIN = 2  # words before the model's own that a further search finds again, such as an article and an adjective
+FURTHER = 2  # tokens that it may need in addition
+SHORTEST = 3  # letters of an own word that is excluded; shorter ones are rarely a noun or verb
+LOST = 3.0  # nats that a word costs that is lost or added with the term
+
+
+class Wanted(NamedTuple):
+    """A term that a translation must have.
+
+    Attributes:
+        place: The characters of its source in the sentence, as start and end.
+        texts: Its translations.
+        tokens: The same in tokens.
+    """
+
+    place: tuple[int, int]
+    texts: tuple[str, ...]
+    tokens: TermTokens
+
+
+class Draft(NamedTuple):
+    """A translation and its rank: smaller is better."""
+
+    text: str
+    finished: "Finished"
+    rank: tuple[float, ...] = ()
+
+
+@dataclass
+class Task:
+    """A sentence whose translation must have terms.
+
+    Attributes:
+        text: The sentence.
+        ids: Its tokens.
+        constraints: What translations must have and must not have, apart from the terms.
+        wanted: The terms, in the order in which they are placed.
+        drafts: Translations without terms, best first; in the end those with all terms.
+        own: The model's own words in the place of terms, in lower case.
+    """
+
+    text: str
+    ids: list[int]
+    constraints: Constraints
+    wanted: Sequence[Wanted]
+    drafts: list[Draft] = field(default_factory=list)
+    own: set[str] = field(default_factory=set)
+
+
+class Placement:
+    """Places terms in translations.
+
+    Args:
+        engine: The search.
+        language: The target language, for its determiners.
+        num_beams: Beams.
+        batch_tokens: Most source tokens of a batch, counting every beam.
+    """
+
+    def __init__(self, engine: "ConstrainedEngine", language: str | None, num_beams: int, batch_tokens: int):
+        self.engine, self.language = engine, language
+        self.num_beams, self.batch_tokens = max(num_beams, BEAMS), batch_tokens
+        self.align = AttentionAligner(GenerateEngine(engine.model, engine.tokenizer), engine.tokenizer)
+
+    def place(self, tasks: Sequence[Task]) -> None:
+        """Translate the sentences, and place their terms, one after the other."""
+        for task, found in zip(tasks, self._search([(task, task.constraints) for task in tasks]), strict=True):
+            task.drafts = _different(Draft(self.engine.text(each), each) for each in found)
+        for number in range(max((len(task.wanted) for task in tasks), default=0)):
+            now = [task for task in tasks if number < len(task.wanted) and task.drafts]
+            asked = self._continuations(now, number)
+            results: dict[int, list[Draft]] = {}
+            for (task, _), found in zip(asked, self._search(asked), strict=True):
+                new = results.setdefault(id(task), [])
+                new += [
+                    Draft(text, each, _rank(text, each, task)) for each in found if (text := self.engine.text(each))
+                ]
+            for task in now:
+                task.drafts = (
+                    _different(sorted(results.get(id(task), []), key=lambda draft: draft.rank)) or task.drafts
+                )
+
+    def _search(self, asked: Sequence[tuple[Task, Constraints]]) -> list[list["Finished"]]:
+        sources, constraints = [task.ids for task, _ in asked], [each for _, each in asked]
+        return self.engine.find(sources, constraints, self.num_beams, DRAFTS, self.batch_tokens)
+
+    def _continuations(self, tasks: Sequence[Task], number: int) -> list[tuple[Task, Constraints]]:
+        """The searches that may give each task its next term."""
+        pairs = [
+            (task, Pair(task.text, find_words(task.text), draft.text, find_words(draft.text)))
+            for task in tasks
+            for draft in task.drafts
+        ]
+        texts: dict[int, dict[str, int]] = {}  # of each task: what is kept, and how many tokens may precede the term
+        again: dict[int, dict[str, int]] = {}
+        for (task, pair), weights in zip(pairs, self.align([pair for _, pair in pairs]), strict=True):
+            column = _own_word(pair, weights, task.wanted[number].place)
+            if column is None:
+                continue
+            start, end = pair.target_words[column]
+            task.own |= _excluded(pair.target[start:end], task.wanted[number])
+            for text in beginnings(pair.target[:start], self.language):
+                texts.setdefault(id(task), {})[text] = 0
+            first = pair.target_words[max(column - AGAIN, 0)][0]
+            dropped = len(self._tokens(pair.target[first:start]))
+            again.setdefault(id(task), {})[pair.target[:first]] = dropped + FURTHER
+        asked = []
+        best = self._best(tasks, number, texts)
+        for task in tasks:
+            kept = [*((text, 0) for text in best.get(id(task), ())), *again.get(id(task), {}).items()]
+            asked += [(task, self._constraints(task, number, text, window)) for text, window in kept]
+        return asked
+
+    def _best(self, tasks: Sequence[Task], number: int, texts: dict[int, dict[str, int]]) -> dict[int, list[str]]:
+        """The `KEPT` beginnings of each task that are most probable with the term after them."""
+        rows = [
+            (task, text, form)
+            for task in tasks
+            for text in texts.get(id(task), ())
+            for form in task.wanted[number].texts
+        ]
+        scores: dict[int, dict[str, float]] = {}
+        for start in range(0, len(rows), self.batch_tokens // 64):
+            part = rows[start : start + self.batch_tokens // 64]
+            labels = [self._tokens(text + form) for _, text, form in part]
+            found = token_scores(self.engine.model, self.engine.tokenizer, [task.ids for task, *_ in part], labels)
+            for (task, text, _), score in zip(part, found, strict=True):
+                own = scores.setdefault(id(task), {})
+                own[text] = max(sum(score), own.get(text, -float("inf")))
+        return {task: sorted(own, key=own.__getitem__, reverse=True)[:KEPT] for task, own in scores.items()}
+
+    def _constraints(self, task: Task, number: int, text: str, window: int) -> Constraints:
+        """The constraints of a search after `text`, with the term after at most `window` tokens."""
+        given = task.constraints
+        words = {*task.own, *(given.forbidden.words if given.forbidden else ())}
+        return replace(
+            given,
+            terms=[task.wanted[number].tokens, *(each.tokens for each in task.wanted[:number]), *given.terms],
+            prefix=max(self._tokens(text), list(given.prefix), key=len),
+            window=window,
+            forbidden=self.engine.excluding(tuple(sorted(words))),
+        )
+
+    def _tokens(self, text: str) -> list[int]:
+        return tokens_of(self.engine.tokenizer, text.rstrip()) if text.strip() else []
+
+
+def _own_word(pair: Pair, weights, place: tuple[int, int]) -> int | None:
+    """The number of the target word with the strongest links to the words at `place` of the source."""
+    rows = [row for row, (start, end) in enumerate(pair.source_words) if start < place[1] and end > place[0]]
+    columns = [column for column, (start, _) in enumerate(pair.target_words) if pair.target[start].isalnum()]
+    return max(columns, key=lambda column: weights[rows, column].sum()) if rows and columns else None
+
+
+def _excluded(word: str, wanted: Wanted) -> set[str]:
+    """The own word in lower case, unless it is a word of the term, or one that sentences need anyway."""
+    word = word.rstrip("'’").casefold()
+    needed = any(word in text.casefold().split() for text in wanted.texts)
+    return set() if needed or len(word) < SHORTEST or word in STARTERS else {word}
+
+
+def _rank(text: str, finished: "Finished", task: Task) -> tuple[float, ...]:
+    """Lacking constraints, doubled words, and the cost of a translation with the term in a draft of `task`."""
+    words, before = _words(text), _words(task.drafts[0].text)
+    doubled = sum(first == second for first, second in zip(words, words[1:], strict=False))
+    changes = SequenceMatcher(None, before, words, autojunk=False).get_opcodes()
+    lost = sum(abs((end - start) - (last - first)) for _, start, end, first, last in changes)
+    return finished.lacking, doubled, LOST * lost / max(task.constraints.usual_length or 1, 1) - finished.worth
+
+
+def _words(text: str) -> list[str]:
+    return [text[start:end].casefold() for start, end in find_words(text) if text[start].isalnum()]
+
+
+def _different(drafts: Iterable[Draft]) -> list[Draft]:
+    """The first `DRAFTS` drafts with different texts."""
+    found: dict[str, Draft] = {}
+    for draft in drafts:
+        found.setdefault(draft.text, draft)
+    return list(found.values())[:DRAFTS]
