@@ -76,11 +76,7 @@ def test_texts_of_a_folder(tmp_path):
 @pytest.mark.parametrize(
     ("path", "files", "message"),
     [
-        (
-            "data",
-            ["a.tsv", "b.csv"],
-            r"data is a folder of 2 entries that are not all .*: a.tsv, b.csv. Supported",
-        ),
+        ("data", ["a.tsv", "b.csv"], r"data is a folder of 2 entries that are not all .*: a.tsv, b.csv. Supported"),
         ("data", ["train.en", "train.fr"], "not all of one known format: train.en, train.fr"),
         ("data", ["a.tsv", "more/b.tsv"], "not all of one known format: a.tsv, more"),
         ("data/*.tsv", ["a.csv"], r"data/\*.tsv is a pattern without files"),

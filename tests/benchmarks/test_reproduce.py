@@ -9,14 +9,7 @@ import pytest
 
 from benchmarks import reproduce
 from benchmarks.__main__ import main
-from benchmarks.reproduce import (
-    TABLES,
-    find_result,
-    read_results,
-    settings_of,
-    table_lines,
-    write_table,
-)
+from benchmarks.reproduce import TABLES, find_result, read_results, settings_of, table_lines, write_table
 from glossa.base.errors import GlossaError
 from glossa.base.run_folder import RunFolder
 from glossa.train.plan.arguments import parse_settings

@@ -17,12 +17,7 @@ MASK = (SOURCE != 0).long()
 #   A B end  0.60 x 0.35 x 0.90 = 0.189        A end    0.60 x 0.20 = 0.120
 #   B C end  0.40 x 0.10 x 1.00 = 0.040
 # Greedy search takes A (0.60 > 0.40), then C. Two beams also keep B, whose sequence is likelier.
-TABLE = {
-    START: {A: 0.6, B: 0.4},
-    A: {EOS: 0.2, C: 0.45, B: 0.35},
-    B: {EOS: 0.9, C: 0.1},
-    C: {EOS: 1.0},
-}
+TABLE = {START: {A: 0.6, B: 0.4}, A: {EOS: 0.2, C: 0.45, B: 0.35}, B: {EOS: 0.9, C: 0.1}, C: {EOS: 1.0}}
 
 
 @pytest.fixture
@@ -218,9 +213,7 @@ def test_beams_that_share_a_source_find_the_same_as_with_separate_sources(
     assert set(rows) == {2}
     # As in transformers: each beam has its own source, reordered with it.
     monkeypatch.setattr(
-        GlossaForConditionalGeneration,
-        "_expand_inputs_for_generation",
-        GenerationMixin._expand_inputs_for_generation,
+        GlossaForConditionalGeneration, "_expand_inputs_for_generation", GenerationMixin._expand_inputs_for_generation
     )
     monkeypatch.delattr(GlossaGenerationMixin, "_reorder_cache")
     rows.clear()

@@ -207,11 +207,7 @@ def test_quotes_that_only_seem_to_belong_together_join_no_lines(tmp_path):
     assert [row[2] for row in rows if row[3]] == [4], "a quoted field has at most ten lines"
     near = ["a,b"] * 3 + ['c,"d', 'e",f,g', "h,i"]
     rows = read(written(tmp_path / "a.csv", "\n".join(near)))
-    assert [row[2:] for row in rows[3:]] == [
-        (4, "not CSV: a quote is opened and not closed"),
-        (5, ""),
-        (6, ""),
-    ]
+    assert [row[2:] for row in rows[3:]] == [(4, "not CSV: a quote is opened and not closed"), (5, ""), (6, "")]
 
 
 def test_every_line_is_one_row_whatever_is_damaged(tmp_path):

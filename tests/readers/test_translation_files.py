@@ -166,10 +166,7 @@ def test_xliff_2(tmp_path):
           <ignorable><source> </source></ignorable>
           <segment state="initial"><source>Go</source><target>Va</target></segment></unit></file></xliff>""",
     )
-    assert read(path) == [
-        ("Press OK.", "Appuyez.", 1, ""),
-        ("Go Va", "", 2, "untranslated: its state is 'initial'"),
-    ]
+    assert read(path) == [("Press OK.", "Appuyez.", 1, ""), ("Go Va", "", 2, "untranslated: its state is 'initial'")]
 
 
 # PO
@@ -239,8 +236,7 @@ def test_a_po_that_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "module", "package"),
-    [("a.tmx", "lxml", "lxml"), ("a.xlsx", "openpyxl", "openpyxl")],
+    ("name", "module", "package"), [("a.tmx", "lxml", "lxml"), ("a.xlsx", "openpyxl", "openpyxl")]
 )
 def test_a_missing_package_is_named(tmp_path, monkeypatch, name, module, package):
     for known in {module, *(known for known in sys.modules if known.partition(".")[0] == module)}:

@@ -84,10 +84,7 @@ def test_overlap_counts_each_side(caplog):
         validation=dataset_of(("x", "y")),
         test=dataset_of(("go", "x"), ("Go.", "cours!"), ("cours", "run"), ("new", "va")),
     )
-    assert check_overlap(splits) == {
-        "validation": {"source": 0, "target": 0},
-        "test": {"source": 2, "target": 2},
-    }
+    assert check_overlap(splits) == {"validation": {"source": 0, "target": 0}, "test": {"source": 2, "target": 2}}
     assert [record.args for record in caplog.records] == [("test", 4, 2, 2)]
 
 

@@ -158,8 +158,7 @@ def test_rare_words_are_unknown():
 
 @pytest.mark.parametrize("name", ["word", "wordpiece"])
 @pytest.mark.parametrize(
-    "text",
-    ["He said: yes (twice), didn't he?", "Qu'est-ce que c'est, l'été…", "A well-known word; 20% of it!"],
+    "text", ["He said: yes (twice), didn't he?", "Qu'est-ce que c'est, l'été…", "A well-known word; 20% of it!"]
 )
 def test_punctuation_is_decoded_without_extra_spaces(name, text):
     tokenizer = kind(name, [text] * 3, vocab_size=60 if name == "word" else 1)  # with 1, single characters
