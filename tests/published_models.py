@@ -153,10 +153,8 @@ def t5gemma(folder: Path, sources: list[str], targets: list[str]):
     decoder = T5GemmaModuleConfig(**sizes, query_pre_attn_scalar=8, layer_types=["full_attention"],
                                   is_decoder=True, cross_attention_hidden_size=16)  # fmt: skip
     return T5GemmaConfig(encoder=side, decoder=decoder, vocab_size=len(tokenizer)), {
-        "bos_token_id": 2,
-        "eos_token_id": [1, 6],
-        "pad_token_id": 0,
-    }
+        "bos_token_id": 2, "eos_token_id": [1, 6], "pad_token_id": 0,
+    }  # fmt: skip
 
 
 def bart(folder: Path, sources: list[str], targets: list[str]):

@@ -85,10 +85,8 @@ class _CommonTests:
 
 # These tests give the decoder the source's vocabulary or embedding.
 ONE_VOCABULARY = (
-    "test_forward_with_logits_to_keep",
-    "test_inputs_embeds_matches_input_ids",
-    "test_resize_tokens_embeddings",
-)
+    "test_forward_with_logits_to_keep", "test_inputs_embeds_matches_input_ids", "test_resize_tokens_embeddings",
+)  # fmt: skip
 
 # In half precision eager and SDPA attention differ by rounding, which can change the choice between two experts that
 # are about equally likely. Here every token takes all experts, so that the comparison is one of attention.

@@ -66,11 +66,8 @@ def test_samples_are_json_and_a_table_of_them(tmp_path):
     RunFolder(tmp_path).write_samples(rows)
     assert RunFolder(tmp_path).samples == json.loads((tmp_path / "samples.json").read_text()) == rows
     assert (tmp_path / "samples.md").read_text().splitlines() == [
-        "| source | reference | greedy |",
-        "| --- | --- | --- |",
-        "| a\\|b | c | d |",
-        "| e | f | g |",
-    ]
+        "| source | reference | greedy |", "| --- | --- | --- |", "| a\\|b | c | d |", "| e | f | g |",
+    ]  # fmt: skip
     RunFolder(tmp_path).write_samples([rows[0] | {"chrf": 12.5}])
     assert (tmp_path / "samples.md").read_text().splitlines()[2] == "| a\\|b | c | d | 12.5 |"
 
@@ -78,13 +75,11 @@ def test_samples_are_json_and_a_table_of_them(tmp_path):
 @pytest.mark.parametrize(
     ("text", "cell"),
     [
-        ("plain, text.", "plain, text."),
-        ("a|b", r"a\|b"),
-        ("![x](http://y)", r"!\[x\](http://y)"),
+        ("plain, text.", "plain, text."), ("a|b", r"a\|b"), ("![x](http://y)", r"!\[x\](http://y)"),
         ("<img src=x> *b* _i_ `c`", r"\<img src=x\> \*b\* \_i\_ \`c\`"),
         ("one\u2028two\u2029three\u0085four\nfive", "one two three four five"),
     ],
-)
+)  # fmt: skip
 def test_a_table_cell_is_one_line_of_plain_text(text, cell):
     assert table_cell(text) == cell
 

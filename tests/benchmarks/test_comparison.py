@@ -82,13 +82,11 @@ def test_ratios_are_taken_within_rounds():
 @pytest.mark.parametrize(
     "settings",
     [
-        PUBLISHED_2017,
-        {"num_key_value_heads": 1},
-        {"num_key_value_heads": 2, "head_dim": 6},
+        PUBLISHED_2017, {"num_key_value_heads": 1}, {"num_key_value_heads": 2, "head_dim": 6},
         {"num_key_value_heads": 2, "decoder_attention_heads": 2},
         {"num_key_value_heads": 1, "encoder_attention_heads": 2, "head_dim": 4},
     ],
-)
+)  # fmt: skip
 def test_operations_equal_those_that_torch_counts(settings):
     config = GlossaConfig(**SHAPES, **settings)
     model = GlossaForConditionalGeneration(config).train()

@@ -53,10 +53,8 @@ def test_a_part_that_fails_or_is_too_slow_does_not_stop_the_next(tmp_path, monke
     command.run(arguments(tmp_path, device="cuda", parts=list(programs)))
     parts = json.loads((tmp_path / "results.json").read_text())["parts"]
     assert [part["status"] for part in parts.values()] == [
-        "stopped after 2 seconds",
-        "ended with status 3",
-        "finished",
-    ]
+        "stopped after 2 seconds", "ended with status 3", "finished",
+    ]  # fmt: skip
     assert [part["errors"] for part in parts.values()] == [["stopped after 2 seconds"], ["ended with status 3"], []]
     assert parts["first"]["tables"]["speeds"] == [{"model": "a", "speed": 1234.5}]
     assert (tmp_path / "tests.log").read_text() == "no such GPU\n"

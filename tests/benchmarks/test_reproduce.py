@@ -103,12 +103,10 @@ def test_the_table_of_robustness_has_a_row_for_each_change(arguments):
     arguments.results.write_text(json.dumps(found))
     lines = table_lines(arguments).splitlines()
     assert [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines[:5]] == [
-        ["change", "multi30k", "multi30k-augmented"],
-        ["---", "---:", "---:"],
-        ["as it is", "40.00 BLEU", "40.00 BLEU"],
-        ["with a URL inside", "75.0%; 99.5% copied", ""],
+        ["change", "multi30k", "multi30k-augmented"], ["---", "---:", "---:"],
+        ["as it is", "40.00 BLEU", "40.00 BLEU"], ["with a URL inside", "75.0%; 99.5% copied", ""],
         ["steps", "1,234", "1,234"],
-    ]
+    ]  # fmt: skip
 
 
 def test_no_table_of_the_page_is_empty():
@@ -121,11 +119,8 @@ def test_no_table_of_the_page_is_empty():
 def test_the_table_shows_finished_rows(arguments):
     lines = table_lines(arguments).splitlines()
     assert lines[3:] == [
-        "",
-        "Machine: Z80, cpu, 1 threads, bfloat16, torch 2.13.",
-        "BLEU: `nrefs:1`.",
-        "chrF++: `nc:6`.",
-    ]
+        "", "Machine: Z80, cpu, 1 threads, bfloat16, torch 2.13.", "BLEU: `nrefs:1`.", "chrF++: `nc:6`.",
+    ]  # fmt: skip
     cells = ["dropout-0.1", "2", "2.09", "1,234", "2", "27.69 [26.9, 28.4]"]  # 90 seconds are two minutes, rounded
     found = [cell.strip() for cell in lines[2].split("|")]
     assert (found[1:7], found[-3]) == (cells, "55.55")

@@ -121,11 +121,9 @@ class FirstStep(torch.nn.Module):
 
     def forward(self, decoder_input_ids, states, attention_mask):
         outputs = self.model(
-            decoder_input_ids=decoder_input_ids,
-            encoder_outputs=(states,),
-            attention_mask=attention_mask,
+            decoder_input_ids=decoder_input_ids, encoder_outputs=(states,), attention_mask=attention_mask,
             use_cache=True,
-        )
+        )  # fmt: skip
         return outputs.logits, *stacked(outputs.past_key_values)
 
 
@@ -135,12 +133,9 @@ class NextStep(FirstStep):
     def forward(self, decoder_input_ids, states, attention_mask, target, source):
         cache = EncoderDecoderCache(DynamicCache(list(target)), DynamicCache(list(source)))
         outputs = self.model(
-            decoder_input_ids=decoder_input_ids,
-            encoder_outputs=(states,),
-            attention_mask=attention_mask,
-            past_key_values=cache,
-            use_cache=True,
-        )
+            decoder_input_ids=decoder_input_ids, encoder_outputs=(states,), attention_mask=attention_mask,
+            past_key_values=cache, use_cache=True,
+        )  # fmt: skip
         return outputs.logits, *stacked(outputs.past_key_values)
 
 

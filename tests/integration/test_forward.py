@@ -20,11 +20,9 @@ def real(logits):
 
 def arguments():
     return {
-        "input_ids": SOURCE,
-        "attention_mask": MASK,
-        "decoder_input_ids": TARGET,
+        "input_ids": SOURCE, "attention_mask": MASK, "decoder_input_ids": TARGET,
         "decoder_attention_mask": TARGET_MASK,
-    }
+    }  # fmt: skip
 
 
 @torch.no_grad()
@@ -177,13 +175,10 @@ def attended(model):
     steps = []
     for first, last in ((0, 3), (3, 4), (4, 5)):
         step = model(
-            encoder_outputs=(whole.encoder_last_hidden_state,),
-            attention_mask=MASK,
-            decoder_input_ids=TARGET[:, first:last],
-            decoder_attention_mask=TARGET_MASK[:, :last],
-            past_key_values=cache,
-            use_cache=True,
-        )
+            encoder_outputs=(whole.encoder_last_hidden_state,), attention_mask=MASK,
+            decoder_input_ids=TARGET[:, first:last], decoder_attention_mask=TARGET_MASK[:, :last],
+            past_key_values=cache, use_cache=True,
+        )  # fmt: skip
         steps.append(step.logits)
     alone = model(SOURCE[1:], decoder_input_ids=TARGET[1:]).logits
     return whole.encoder_last_hidden_state[MASK.bool()], real(whole.logits), real(torch.cat(steps, 1)), alone

@@ -156,13 +156,10 @@ def test_generation_continues_from_a_returned_cache(tiny_model, architecture):
     first = model.generate(SOURCE[1:], max_new_tokens=4, min_new_tokens=4, return_dict_in_generate=True)
     assert first.past_key_values.get_seq_length() == 4
     later = model.generate(
-        encoder_outputs=encoded,
-        decoder_input_ids=first.sequences,
-        decoder_attention_mask=torch.ones_like(first.sequences),
-        past_key_values=first.past_key_values,
-        max_new_tokens=4,
-        min_new_tokens=4,
-    )
+        encoder_outputs=encoded, decoder_input_ids=first.sequences,
+        decoder_attention_mask=torch.ones_like(first.sequences), past_key_values=first.past_key_values,
+        max_new_tokens=4, min_new_tokens=4,
+    )  # fmt: skip
     assert later.equal(whole)
 
 

@@ -43,11 +43,8 @@ def test_two_revisions_keep_their_own_code_in_one_process(early, tmp_path):
     environment.pop("HF_MODULES_CACHE", None)
     process = subprocess.run(
         [early.path / "python", "-I", "-c", LOAD, tmp_path / "revision-1", tmp_path / "revision-2"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+        env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
     assert process.returncode == 0, process.stderr
     there = json.loads(process.stdout.splitlines()[-1])
     assert there["revisions"] == there["configurations"] == [1, 2]

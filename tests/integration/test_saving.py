@@ -26,16 +26,12 @@ STORED = {
     "target and output": {"model.encoder.embed_tokens.weight": 50, "model.decoder.embed_tokens.weight": 50},
     "two vocabularies": {"model.encoder.embed_tokens.weight": 50, "model.decoder.embed_tokens.weight": 37},
     "three matrices": {
-        "model.encoder.embed_tokens.weight": 50,
-        "model.decoder.embed_tokens.weight": 50,
-        "lm_head.weight": 50,
+        "model.encoder.embed_tokens.weight": 50, "model.decoder.embed_tokens.weight": 50, "lm_head.weight": 50,
     },
     "three matrices, two vocabularies": {
-        "model.encoder.embed_tokens.weight": 50,
-        "model.decoder.embed_tokens.weight": 37,
-        "lm_head.weight": 37,
+        "model.encoder.embed_tokens.weight": 50, "model.decoder.embed_tokens.weight": 37, "lm_head.weight": 37,
     },
-}
+}  # fmt: skip
 
 
 @torch.no_grad()

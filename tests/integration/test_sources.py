@@ -57,12 +57,10 @@ def recipe(tmp_path, monkeypatch):
             archive.writestr(f"Books.en-fr.{language}", text)
     (tmp_path / "test.tsv").write_text("excluded\tautre\nf cat\tf chat\n")
     sources = [
-        {"data_path": "a.tsv", "weight": 2},
-        {"data_path": "b.jsonl", "filters": {"digits": True}, "name": "web"},
-        {"data_path": ["c.tmx"], "weight": 0.5, "tag": "<bt> "},
-        {"data_path": "d.xlsx", "weight": 3},
+        {"data_path": "a.tsv", "weight": 2}, {"data_path": "b.jsonl", "filters": {"digits": True}, "name": "web"},
+        {"data_path": ["c.tmx"], "weight": 0.5, "tag": "<bt> "}, {"data_path": "d.xlsx", "weight": 3},
         {"data_path": "e.zip"},
-    ]
+    ]  # fmt: skip
     settings = SMALL | {
         "sources": sources, "filters": {"html": True, "exclude": "test.tsv"}, "test_path": "test.tsv",
         "validation_size": 0, "trust_data": True, "output_dir": str(tmp_path / "run"),
@@ -79,12 +77,10 @@ def counts(read, train, weight, seen, **dropped):
 
 
 EXPECTED = {
-    "a": counts(20, 18, 2.0, 36, malformed=1, html=1),
-    "web": counts(10, 8, 1.0, 8, digits=2),
-    "c": counts(12, 10, 0.5, 5, duplicates=2),
-    "d": counts(7, 5, 3.0, 15, header=1, empty=1),
+    "a": counts(20, 18, 2.0, 36, malformed=1, html=1), "web": counts(10, 8, 1.0, 8, digits=2),
+    "c": counts(12, 10, 0.5, 5, duplicates=2), "d": counts(7, 5, 3.0, 15, header=1, empty=1),
     "e": counts(4, 3, 1.0, 3, exclude=1),
-}
+}  # fmt: skip
 
 
 def test_five_sources_of_five_formats(recipe, tmp_path):

@@ -34,11 +34,8 @@ def test_what_the_wheel_holds(wheel):
         launchers
     ) == 13
     assert {
-        "glossa/model_card/handler.py",
-        "glossa/model_card/space/Dockerfile",
-        "glossa/apps/web/page/page.js",
-        "glossa/apps/web/page/browser/worker.js",
-        "glossa/apps/web/runtime.json",
-    } <= names
+        "glossa/model_card/handler.py", "glossa/model_card/space/Dockerfile", "glossa/apps/web/page/page.js",
+        "glossa/apps/web/page/browser/worker.js", "glossa/apps/web/runtime.json",
+    } <= names  # fmt: skip
     assert "glossa/train/hub/card_template.jinja" in names
     assert not any("benchmark" in name or name.startswith("tests") for name in names)

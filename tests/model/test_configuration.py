@@ -26,12 +26,9 @@ UNUSUAL = {
 }  # fmt: skip
 # The fields that do not go with those.
 ROTARY = {
-    "rotary_cross_attention": True,
-    "kv_lora_rank": 12,
-    "q_lora_rank": 20,
-    "qk_rope_head_dim": 6,
+    "rotary_cross_attention": True, "kv_lora_rank": 12, "q_lora_rank": 20, "qk_rope_head_dim": 6,
     "num_key_value_heads": 4,
-}
+}  # fmt: skip
 LATENT = {"num_key_value_heads": None, "kv_lora_rank": 8}
 UNUSUAL |= {"alignment_layer": 0}
 LEARNED = {"position_embedding_type": "learned"}

@@ -170,12 +170,9 @@ def test_targets_that_share_a_source_equal_targets_with_separate_sources(tiny_mo
             )
             cache = first.past_key_values
             following = model(
-                encoder_outputs=(states,),
-                attention_mask=mask,
-                decoder_input_ids=TARGETS[:, 1:2],
-                past_key_values=cache,
-                **attended,
-            )
+                encoder_outputs=(states,), attention_mask=mask, decoder_input_ids=TARGETS[:, 1:2],
+                past_key_values=cache, **attended,
+            )  # fmt: skip
         return first, following
 
     shared, own = logits(states, MASK), logits(states.repeat_interleave(3, 0), MASK.repeat_interleave(3, 0))
@@ -192,13 +189,11 @@ def test_targets_that_share_a_source_equal_targets_with_separate_sources(tiny_mo
 @pytest.mark.parametrize(
     "settings",
     [
-        {"num_beams": 4},
-        {"num_beams": 4, "num_return_sequences": 3, "do_sample": True},
-        {"num_beams": 4, "cache_implementation": "static"},
-        {"num_return_sequences": 3, "do_sample": True},
+        {"num_beams": 4}, {"num_beams": 4, "num_return_sequences": 3, "do_sample": True},
+        {"num_beams": 4, "cache_implementation": "static"}, {"num_return_sequences": 3, "do_sample": True},
         {"num_beams": 2, "use_cache": False},
     ],
-)
+)  # fmt: skip
 def test_beams_that_share_a_source_find_the_same_as_with_separate_sources(
     tiny_model, architecture, monkeypatch, settings
 ):
@@ -248,12 +243,9 @@ def own_and_transformers(model, monkeypatch, **settings):
 def test_greedy_search_drops_finished_rows_and_equals_transformers(tiny_model, architecture, monkeypatch, mask):
     # Every third token is an end, and each row has its own length limit.
     own, transformers, rows, all_rows = own_and_transformers(
-        tiny_model(**architecture),
-        monkeypatch,
-        eos_token_id=list(range(1, 37, 3)),
-        stopping_criteria=[LengthLimit(torch.arange(16).roll(5) + 2)],
-        attention_mask=mask,
-    )
+        tiny_model(**architecture), monkeypatch, eos_token_id=list(range(1, 37, 3)),
+        stopping_criteria=[LengthLimit(torch.arange(16).roll(5) + 2)], attention_mask=mask,
+    )  # fmt: skip
     assert own.equal(transformers)
     assert set(all_rows) == {16} and len(rows) == len(all_rows)
     lengths = (own[:, 1:] != PAD).sum(1)
@@ -267,15 +259,12 @@ def test_greedy_search_drops_finished_rows_and_equals_transformers(tiny_model, a
 @pytest.mark.parametrize(
     "settings",
     [
-        {},
-        {"length_penalty": 0.0, "num_return_sequences": 3},
-        {"length_penalty": 2.0, "early_stopping": "never"},
-        {"length_penalty": -1.0, "early_stopping": "never"},
-        {"early_stopping": True, "num_return_sequences": 2},
+        {}, {"length_penalty": 0.0, "num_return_sequences": 3}, {"length_penalty": 2.0, "early_stopping": "never"},
+        {"length_penalty": -1.0, "early_stopping": "never"}, {"early_stopping": True, "num_return_sequences": 2},
         {"num_beams": 2, "decoder_input_ids": torch.tensor([[2, 9, 9]] * 16)},
         {"eos_token_id": list(range(4, 37))},
     ],
-)
+)  # fmt: skip
 def test_beam_search_drops_finished_rows_and_equals_that_of_transformers(
     tiny_model, architecture, monkeypatch, mask, settings
 ):
@@ -283,12 +272,9 @@ def test_beam_search_drops_finished_rows_and_equals_that_of_transformers(
     settings = {"num_beams": 4, "length_penalty": 1.0, "early_stopping": False} | settings
     settings = {"eos_token_id": list(range(1, 37, 9))} | settings
     own, transformers, rows, all_rows = own_and_transformers(
-        tiny_model(**architecture),
-        monkeypatch,
-        stopping_criteria=[LengthLimit(limits)],
-        attention_mask=mask,
+        tiny_model(**architecture), monkeypatch, stopping_criteria=[LengthLimit(limits)], attention_mask=mask,
         **settings,
-    )
+    )  # fmt: skip
     assert own.equal(transformers)
     beams = settings["num_beams"]
     assert set(all_rows) == {16 * beams} and len(rows) <= len(all_rows)

@@ -106,11 +106,9 @@ def test_padding_on_the_left_changes_nothing(tiny_model, kind):
     source = torch.tensor([[0, 0, *SOURCE[1].tolist()]])
     target = torch.tensor([[0, 0, 0, *TARGETS[2].tolist()]])
     outputs = model(
-        source,
-        attention_mask=(source != 0).long(),
-        decoder_input_ids=target,
+        source, attention_mask=(source != 0).long(), decoder_input_ids=target,
         decoder_attention_mask=(target != 0).long(),
-    )
+    )  # fmt: skip
     same(outputs.logits[:, 3:], expected)
 
 

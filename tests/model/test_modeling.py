@@ -30,12 +30,9 @@ def test_cached_equals_uncached_logits_at_every_step(tiny_model, architecture):
     cache = EncoderDecoderCache(DynamicCache(config=model.config), DynamicCache(config=model.config))
     for step in range(TARGET.shape[1]):
         cached = model(
-            attention_mask=mask,
-            encoder_outputs=encoded,
-            decoder_input_ids=TARGET[:, step : step + 1],
-            past_key_values=cache,
-            use_cache=True,
-        )
+            attention_mask=mask, encoder_outputs=encoded, decoder_input_ids=TARGET[:, step : step + 1],
+            past_key_values=cache, use_cache=True,
+        )  # fmt: skip
         cache = cached.past_key_values
         whole = model(
             attention_mask=mask, encoder_outputs=encoded, decoder_input_ids=TARGET[:, : step + 1], use_cache=False

@@ -77,12 +77,9 @@ def test_logits_equal_those_of_torch_nn_transformer(tiny_model, norm_position, a
 
     padding = MASK == 0
     states = theirs(
-        embedded(ours.model.encoder, SOURCE),
-        embedded(ours.model.decoder, TARGET),
-        tgt_mask=torch.ones(5, 5).triu(1).bool(),
-        src_key_padding_mask=padding,
-        memory_key_padding_mask=padding,
-    )
+        embedded(ours.model.encoder, SOURCE), embedded(ours.model.decoder, TARGET),
+        tgt_mask=torch.ones(5, 5).triu(1).bool(), src_key_padding_mask=padding, memory_key_padding_mask=padding,
+    )  # fmt: skip
     logits = ours(SOURCE, attention_mask=MASK, decoder_input_ids=TARGET).logits
     same(logits, states @ ours.lm_head.weight.T, tolerance)
     assert logits.std() > 0.1  # nearly constant logits would prove little

@@ -66,12 +66,10 @@ def replaced(model):
 
 
 CHANGES = {
-    "hook": hooked,
-    "adapter": adapted,
-    "another forward": replaced,
+    "hook": hooked, "adapter": adapted, "another forward": replaced,
     "eager attention": lambda model: model.set_attn_implementation("eager"),
     "training": lambda model: model.train(),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("change", CHANGES)

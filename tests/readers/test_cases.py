@@ -55,9 +55,7 @@ RIGHT = {
         SEEN,
     ),
     "xliff-target-xml-lang": (
-        "a.xliff",
-        xliff(unit(*SEEN[0], of_target='xml:lang="fr-FR"'), languages='source-language="en"'),
-        SEEN[:1],
+        "a.xliff", xliff(unit(*SEEN[0], of_target='xml:lang="fr-FR"'), languages='source-language="en"'), SEEN[:1],
     ),
     "xliff-target-xml-lang, in conflict": ("a.xliff", xliff(unit("Thanks", "Danke", of_target='xml:lang="de"')), []),
     "xliff-states": (

@@ -77,12 +77,9 @@ def test_json_lines_by_language_by_name_and_by_translation(tmp_path):
     assert [row[2:] for row in rows[3:]] == [
         (4, "not JSON: Expecting property name enclosed in double quotes at column 2"),
         (5, "not a JSON object but list; one object per line is expected"),
-        (6, "no key 'fr'; the keys are ['en', 'de']"),
-        (7, "value of 'en' is int, not text"),
-        (8, "value of 'fr' is null"),
-        (9, "value of 'en' has half a surrogate pair"),
-        (10, ""),
-    ]
+        (6, "no key 'fr'; the keys are ['en', 'de']"), (7, "value of 'en' is int, not text"),
+        (8, "value of 'fr' is null"), (9, "value of 'en' has half a surrogate pair"), (10, ""),
+    ]  # fmt: skip
     assert rows[3][:2] == ("{broken", "") and rows[9][:2] == ("", "")
 
 

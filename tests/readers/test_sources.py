@@ -101,10 +101,8 @@ def test_translation_feature_and_predefined_splits(tmp_path, streaming):
     dataset = load_source(DataArguments(**settings))
     assert sorted(dataset) == ["test", "train"]
     assert [(r["source"], r["target"], r["line"], r["problem"]) for r in dataset["train"]] == [
-        ("b", "a", 1, ""),
-        ("{'en': None, 'fr': 'x'}", "", 2, "value of 'en' is null"),
-        ("f", "e", 3, ""),
-    ]
+        ("b", "a", 1, ""), ("{'en': None, 'fr': 'x'}", "", 2, "value of 'en' is null"), ("f", "e", 3, ""),
+    ]  # fmt: skip
     assert dataset["train"][1]["file"] == f"{folder}, train"
     assert pairs_of(load_source(DataArguments(**settings, max_train_samples=1))["train"]) == [("b", "a")]
     with pytest.raises(GlossaError, match=r"lacks 'de'; its languages are \['en', 'fr'\]"):
@@ -161,13 +159,11 @@ def test_data_set_without_train_or_that_cannot_be_loaded(tmp_path, monkeypatch):
     ("names", "message"),
     [
         (["missing.tsv"], "missing.tsv does not exist. Did you mean missed.tsv"),
-        (["folder"], "folder is a folder without files"),
-        (["empty.tsv"], r"empty.tsv is empty \(0 bytes\)"),
+        (["folder"], "folder is a folder without files"), (["empty.tsv"], r"empty.tsv is empty \(0 bytes\)"),
         (["missed.tsv", "a.en"], r"unknown format '.en'; .* as two paths"),
-        (["header.tsv"], r"header.tsv has no rows"),
-        (["utf16.tsv"], "wrong encoding"),
+        (["header.tsv"], r"header.tsv has no rows"), (["utf16.tsv"], "wrong encoding"),
     ],
-)
+)  # fmt: skip
 def test_unusable_paths(tmp_path, names, message):
     (tmp_path / "folder").mkdir()
     (tmp_path / "empty.tsv").touch()

@@ -15,11 +15,9 @@ def torture(zygote, part, *options):
     """The figures of a run of `part`."""
     done = subprocess.run(
         [zygote.path / "python", "-m", "torture", part, *options],
-        env=zygote.environment | {"PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])},
-        capture_output=True,
-        text=True,
-        timeout=900,
-    )
+        env=zygote.environment | {"PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])}, capture_output=True,
+        text=True, timeout=900,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout.splitlines()[-1])
 

@@ -78,11 +78,9 @@ def test_the_log_of_a_run_has_them(tiny_run):
 
 def test_the_mean_loss_counts_the_steps_of_both_parts():
     history = [
-        {"loss": 4.0, "step": 2},
-        {"loss": 3.0, "step": 4},
-        {"eval_loss": 9.0, "step": 4},
+        {"loss": 4.0, "step": 2}, {"loss": 3.0, "step": 4}, {"eval_loss": 9.0, "step": 4},
         {"loss": 1.0, "step": 6},
-    ]
+    ]  # fmt: skip
     # Two steps of 4 and two of 3 before, then four of 1: (8 + 6 + 4) / 8.
     assert mean_loss(history, 4, 8, 1.0) == 2.25
     assert mean_loss(history, 0, 6, 2.5) == 2.5

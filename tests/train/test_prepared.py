@@ -149,10 +149,8 @@ def test_another_vocabulary_tokenizes_again(prepared, texts, caplog, tmp_path):
     _, run, folder = prepared()
     line = f"The token ids in {folder} are from another vocabulary. Tokenizing the pairs again."
     changed = [
-        {"vocab_size": 279},
-        {"tokenizer_model": "unigram", "vocab_size": 60},
-        {"placeholder_augmentation": 0.1},
-    ]
+        {"vocab_size": 279}, {"tokenizer_model": "unigram", "vocab_size": 60}, {"placeholder_augmentation": 0.1},
+    ]  # fmt: skip
     for changes in changed:
         caplog.clear(), texts.clear()
         tokenizer, rows = tokenized(run(folder, **changes))

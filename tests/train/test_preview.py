@@ -42,11 +42,9 @@ def test_two_pairs_as_tokens_of_their_own_vocabulary():
         row[: len(encoded["labels"])] = torch.tensor(encoded["labels"])
     model = GlossaForConditionalGeneration(GlossaConfig(vocab_size=60, **SIZES))
     assert preview(model, tokenizer, {"input_ids": batch["input_ids"], "labels": labels}).splitlines()[1:] == [
-        "    source: Il | vit | ici | . | </s>",
-        "    target: He | lives | here | . | </s>",
-        "    source: Il | vit | </s>",
-        "    target: la | </s>",
-    ]
+        "    source: Il | vit | ici | . | </s>", "    target: He | lives | here | . | </s>",
+        "    source: Il | vit | </s>", "    target: la | </s>",
+    ]  # fmt: skip
     ids = torch.tensor([tokenizer("la " * 40)["input_ids"]])
     line = preview(model, tokenizer, {"input_ids": ids, "labels": labels[:1]}).splitlines()[1]
     assert line == "    source: " + " | ".join(["la"] * 30) + " ..."

@@ -11,21 +11,16 @@ AUGMENTED = {"augmentation": json.dumps({"items": 0.3, "typing_errors": 0.2, "jo
 ALIGNED = {"alignment_head": True, "decoder_layers": 2}
 WORKER, ACCUMULATED = {"dataloader_num_workers": 1}, {"gradient_accumulation_steps": 2}
 CHANGES = {
-    "evaluated": {"eval_strategy": "steps", "dropout": 0.1},
-    "Muon": {"muon_learning_rate": 0.02, "dropout": 0.1},
-    "memory": {"memory": True},
-    "span corruption": {"objective": "span_corruption", "vocab_size": 284},
+    "evaluated": {"eval_strategy": "steps", "dropout": 0.1}, "Muon": {"muon_learning_rate": 0.02, "dropout": 0.1},
+    "memory": {"memory": True}, "span corruption": {"objective": "span_corruption", "vocab_size": 284},
     "masked LM": {"objective": "masked_lm", "vocab_size": 284},
-    "augmented": AUGMENTED | {"placeholder_augmentation": 0.1},
-    "aligned": ALIGNED,
+    "augmented": AUGMENTED | {"placeholder_augmentation": 0.1}, "aligned": ALIGNED,
     "aligned, augmented": ALIGNED | AUGMENTED,
-}
+}  # fmt: skip
 SLOW = {
-    "augmented, worker": AUGMENTED | WORKER,
-    "augmented, accumulated": AUGMENTED | ACCUMULATED,
-    "aligned, worker": ALIGNED | WORKER,
-    "aligned, accumulated": ALIGNED | ACCUMULATED,
-}
+    "augmented, worker": AUGMENTED | WORKER, "augmented, accumulated": AUGMENTED | ACCUMULATED,
+    "aligned, worker": ALIGNED | WORKER, "aligned, accumulated": ALIGNED | ACCUMULATED,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -19,12 +19,9 @@ from glossa.translate.texts.recall import Recall
 from glossa.translate.translator import Translator
 
 UNITS = {
-    "One. Two.": "Un, deux.",
-    "Café.": "Un café.",
-    "Three.": "Trois.",
-    "Go to {place}.": "Va.",
+    "One. Two.": "Un, deux.", "Café.": "Un café.", "Three.": "Trois.", "Go to {place}.": "Va.",
     "See {this}.": "Vois {this}.",
-}
+}  # fmt: skip
 RECALL = Recall([Memory.temporary(UNITS.items())])
 
 

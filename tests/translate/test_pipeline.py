@@ -163,11 +163,9 @@ def test_arguments_of_the_pipelines_of_transformers_4_have_no_effect(translate):
     [
         ("x", {"num_return_sequences": 3}, "num_return_sequences is 3 and num_beams 2"),
         ("word " * 50, {"split_sentences": False}, "the model takes 40. Split it into sentences"),
-        (["x", None], {}, "A text is None"),
-        (5, {}, "A int was given"),
-        ({"text": "x"}, {}, "A dict was given"),
+        (["x", None], {}, "A text is None"), (5, {}, "A int was given"), ({"text": "x"}, {}, "A dict was given"),
     ],
-)
+)  # fmt: skip
 def test_invalid_inputs_are_refused(translate, inputs, settings, message):
     with pytest.raises(ValueError, match=message):
         translate(inputs, **settings)

@@ -107,12 +107,10 @@ def test_capitals_of_a_sentence_do_not_reach_placeholders():
 @pytest.mark.parametrize(
     "change",
     [
-        lambda text: text.replace(ONE, ""),
-        lambda text: text.replace(ONE, ONE + ONE),
-        lambda text: text.replace(ONE, TWO),
-        lambda text: f"{text} {THREE}",
+        lambda text: text.replace(ONE, ""), lambda text: text.replace(ONE, ONE + ONE),
+        lambda text: text.replace(ONE, TWO), lambda text: f"{text} {THREE}",
     ],
-)
+)  # fmt: skip
 def test_a_translation_without_exactly_its_sentinels_is_made_as_by_other_models(change):
     engine = rule(lambda text: change(text) if ONE in text else text)
     texts = ["Put {a} here, v1.2", "Nothing is held"]

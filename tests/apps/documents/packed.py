@@ -26,9 +26,7 @@ CHAPTER = (
 )
 MEMBERS = {
     "a.docx": {
-        "[Content_Types].xml": "<Types/>",
-        "word/document.xml": WORD,
-        "word/styles.xml": "<w:styles>a</w:styles>",
+        "[Content_Types].xml": "<Types/>", "word/document.xml": WORD, "word/styles.xml": "<w:styles>a</w:styles>",
     },
     "a.odt": {"mimetype": "application/vnd.oasis.opendocument.text", "content.xml": OPEN, "meta.xml": "<m>a</m>"},
     "a.epub": {
@@ -37,7 +35,7 @@ MEMBERS = {
         "content.opf": '<package xmlns:dc="d"><dc:title>Book</dc:title><dc:creator>Ann</dc:creator></package>',
         "toc.ncx": "<ncx><navLabel><text>Start</text></navLabel></ncx>",
     },
-}
+}  # fmt: skip
 
 
 def pack(path, members):

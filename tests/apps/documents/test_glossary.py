@@ -57,13 +57,10 @@ class TestFind:
     @pytest.mark.parametrize(
         ("text", "expected"),
         [
-            ("We use C++ here.", [("C++", "C++")]),
-            ("We use C here.", [("C", "C")]),
-            ("(C++)", [("C++", "C++")]),
-            ("The .NET way.", [(".NET", ".NET-Plattform")]),
-            ("The NET way.", []),
+            ("We use C++ here.", [("C++", "C++")]), ("We use C here.", [("C", "C")]), ("(C++)", [("C++", "C++")]),
+            ("The .NET way.", [(".NET", ".NET-Plattform")]), ("The NET way.", []),
         ],
-    )
+    )  # fmt: skip
     def test_marks_belong_to_a_term(self, text, expected):
         rows = [("C", "C"), ("C++", "C++"), (".NET", ".NET-Plattform")]
         assert found(text, rows) == expected

@@ -13,11 +13,9 @@ from glossa.base.errors import GlossaError
 from glossa.cli.translate import main
 
 POST = {
-    "title": "The sea",
-    "author": "Ann Smith",
-    "@note": {"description": "For readers"},
+    "title": "The sea", "author": "Ann Smith", "@note": {"description": "For readers"},
     "parts": [{"title": "The boat", "description": "It is old"}, {"a.b": "The shore"}],
-}
+}  # fmt: skip
 
 
 def run(source: Path, keys: str) -> None:
@@ -29,13 +27,11 @@ def run(source: Path, keys: str) -> None:
 @pytest.mark.parametrize(
     ("keys", "chosen"),
     [
-        ("title", ["The sea"]),
-        ("*title", ["The sea", "The boat"]),
-        ("title, *.description", ["The sea", "For readers", "It is old"]),
-        ("parts.1.*", ["The shore"]),
+        ("title", ["The sea"]), ("*title", ["The sea", "The boat"]),
+        ("title, *.description", ["The sea", "For readers", "It is old"]), ("parts.1.*", ["The shore"]),
         ("parts.*.a.b", ["The shore"]),
     ],
-)
+)  # fmt: skip
 def test_only_the_values_of_these_keys_are_translated(tmp_path, ending, keys, chosen):
     source = tmp_path / f"post.{ending}"
     text = json.dumps(POST) if ending == "json" else yaml.safe_dump(POST)

@@ -74,11 +74,9 @@ def test_xliff_2_has_matches_of_all_segments_at_the_beginning_of_a_unit(translat
 def test_a_unit_of_which_only_a_part_was_copied_is_no_exact_match(translator, tmp_path):
     path, name = tmp_path / "a.xlf", "{urn:oasis:names:tc:xliff:document:1.2}"
     sources = (
-        "Good day. Nothing alike.",
-        "{n, plural, one {Nothing alike.} other {Good day.}}",
-        f"{{n, plural, one {{Good day.}} other {{{NEAR}}}}}",
-        "{n, plural, one {Good day.} other {Good day.}}",
-    )
+        "Good day. Nothing alike.", "{n, plural, one {Nothing alike.} other {Good day.}}",
+        f"{{n, plural, one {{Good day.}} other {{{NEAR}}}}}", "{n, plural, one {Good day.} other {Good day.}}",
+    )  # fmt: skip
     units = "".join(f'<trans-unit id="{n}"><source>{source}</source></trans-unit>' for n, source in enumerate(sources))
     path.write_text(
         '<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2"><file original="a" datatype="plaintext" '

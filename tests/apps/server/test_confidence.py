@@ -1,6 +1,5 @@
 """The probability that a translation needs no correction, in answers."""
 
-import pytest
 from running_server import ask
 
 from glossa.translate.build import build_translator
@@ -24,16 +23,3 @@ def test_it_is_only_there_where_it_is_asked_for_and_known(own_url):
     for ways in ({"source": "fr", "target": "en"}, {"target": "de"}, {"target": "en"}):  # none, by French, the same
         found = ask(own_url, q="a k.", confidence=True, **ways).json()
         assert found["confidence"] is None and found["translatedText"]
-
-
-@pytest.mark.parametrize(
-    ("fields", "words"),
-    [
-        ({"confidence": "perhaps"}, "confidence must be true or false"),
-        ({"confidence": 1}, "confidence must be true or false"),
-        ({"confidence": True, "format": "html"}, "confidence is for texts without tags"),
-    ],
-)
-def test_what_is_no_wish(own_url, fields, words):
-    answer = ask(own_url, q="a k.", **fields)
-    assert answer.status_code == 400 and words in answer.json()["error"]

@@ -85,20 +85,6 @@ def test_languages_are_those_of_all_texts_together(own_url):
     assert head == {"pivot": "fr", "sentences": 1} and one["translatedText"] == through.json()["translatedText"]
 
 
-@pytest.mark.parametrize(
-    ("fields", "words"),
-    [
-        ({"q": 5}, "q must be a text"),
-        ({"q": "a", "source": "xx"}, "xx is not supported"),
-        ({"q": "a", "target": "xx"}, "xx is not supported: target may be"),
-        ({"q": "a", "confidence": 3}, "confidence must be true or false"),
-    ],
-)
-def test_what_is_refused_at_once_has_a_status(own_url, fields, words):
-    answer = stream(own_url, **fields)
-    assert answer.status_code == 400 and words in answer.json()["error"]
-
-
 class Gate:
     """Holds the model back after some pieces, until it may go on, and keeps the sentences of each."""
 

@@ -56,15 +56,12 @@ def test_other_origins(guarded, url):
 @pytest.mark.parametrize(
     ("headers", "status"),
     [
-        ({}, 200),
-        ({"Origin": "https://example.org"}, 200),
-        ({"Origin": "https://other.org"}, 403),
-        ({"Origin": "null"}, 403),
-        ({"Origin": "https://other.org", "Sec-Fetch-Site": "cross-site"}, 403),
+        ({}, 200), ({"Origin": "https://example.org"}, 200), ({"Origin": "https://other.org"}, 403),
+        ({"Origin": "null"}, 403), ({"Origin": "https://other.org", "Sec-Fetch-Site": "cross-site"}, 403),
         ({"Origin": "http://127.0.0.1:1", "Sec-Fetch-Site": "same-site"}, 403),
         ({"Origin": "https://behind.a.proxy", "Sec-Fetch-Site": "same-origin"}, 200),
     ],
-)
+)  # fmt: skip
 def test_pages_of_other_origins_may_not_send_anything(guarded, headers, status):
     url, key = guarded
     fields = {"q": "a k.", "source": "en", "target": "fr", "api_key": key}

@@ -28,12 +28,9 @@ def test_only_missing_splits_are_held_out(tmp_path):
     (tmp_path / "a.tsv").write_text("".join(f"s{number}\tt{number}\n" for number in range(20)))
     (tmp_path / "t.tsv").write_text("s3\tother\nnew\tneuf\n")
     arguments = DataArguments(
-        data_path=[str(tmp_path / "a.tsv")],
-        test_path=[str(tmp_path / "t.tsv")],
-        validation_size=4,
-        max_validation_samples=3,
-        test_size=9,
-    )
+        data_path=[str(tmp_path / "a.tsv")], test_path=[str(tmp_path / "t.tsv")], validation_size=4,
+        max_validation_samples=3, test_size=9,
+    )  # fmt: skip
     splits, report = prepare_pairs(arguments)
     assert report.sizes == {name: len(part) for name, part in splits.items()} == {
         "train": 15, "validation": 3, "test": 2,

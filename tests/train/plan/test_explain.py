@@ -114,12 +114,10 @@ def test_what_a_run_finds_out_is_named(few):
 @pytest.mark.parametrize(
     "argv",
     [
-        ["--data_path", "https://127.0.0.1:9/pairs.tsv"],
-        ["--data_path", "opus:Books/v1"],
-        ["--dataset", "anki"],
+        ["--data_path", "https://127.0.0.1:9/pairs.tsv"], ["--data_path", "opus:Books/v1"], ["--dataset", "anki"],
         ["--dataset", "someone/pairs"],
     ],
-)
+)  # fmt: skip
 def test_nothing_is_downloaded_for_a_plan(monkeypatch, argv):
     monkeypatch.setattr(explain, "prepare_pairs", lambda *_: pytest.fail("pairs are read"))
     found = rows(explain.explain(parse_settings([*argv, "--dropout", "0.2"])))

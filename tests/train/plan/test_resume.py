@@ -346,11 +346,9 @@ def test_a_checkpoint_of_an_older_version_knows_no_time(tmp_path, tiny_settings,
 def test_a_run_from_an_address_with_a_key_is_continued_with_the_same_address():
     """The recipe of the run has it without the key."""
     entry = {
-        "name": "a",
-        "data_path": ["https://h/a.tsv?token=abc"],
-        "test_path": ["https://me:pw@h/t.tsv"],
+        "name": "a", "data_path": ["https://h/a.tsv?token=abc"], "test_path": ["https://me:pw@h/t.tsv"],
         "weight": 2.0,
-    }
+    }  # fmt: skip
     saved = without_secrets({"sources": [entry]})
     assert saved["sources"][0]["test_path"] == ["https://***@h/t.tsv"]
     assert _fixed_part("sources", saved["sources"]) == _fixed_part("sources", [entry])

@@ -70,21 +70,16 @@ def test_identical_sides_are_dropped_from_training_only():
 
 def test_rows_are_split_if_both_sides_have_the_same_number_of_sentences():
     rows = raw(
-        ("Go. Run!", "Va. Cours !"),
-        ("I see. Really?", "Vraiment ?"),
-        ("Mr. Smith is here.", "M. Smith est là."),
-        ("bad row. Really.", "", "no tab"),
-        ("Go.", "Va."),
-    )
+        ("Go. Run!", "Va. Cours !"), ("I see. Really?", "Vraiment ?"), ("Mr. Smith is here.", "M. Smith est là."),
+        ("bad row. Really.", "", "no tab"), ("Go.", "Va."),
+    )  # fmt: skip
     dataset, report = clean(
         DatasetDict(train=rows, test=rows), replace(TRUSTED, split_sentences=True, keep_overlap=True)
     )
     assert pairs_of(dataset["train"]) == [
-        ("Go.", "Va."),
-        ("Run!", "Cours !"),
-        ("I see. Really?", "Vraiment ?"),
+        ("Go.", "Va."), ("Run!", "Cours !"), ("I see. Really?", "Vraiment ?"),
         ("Mr. Smith is here.", "M. Smith est là."),
-    ]
+    ]  # fmt: skip
     counts = {"read": 5, "split": 1, "malformed": 1, "empty": 0, "identical": 0, "duplicates": 1, "kept": 4}
     assert report.splits["train"] == counts
     assert pairs_of(dataset["test"])[0] == ("Go. Run!", "Va. Cours !"), "evaluation pairs are not split"

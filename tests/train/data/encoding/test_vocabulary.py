@@ -6,11 +6,9 @@ from glossa.train.data.arguments import TokenizerArguments
 from glossa.train.data.encoding.vocabulary import SPECIAL_TOKENS, has_marks, train_tokenizer, train_tokenizer_pair
 
 TEXTS = [
-    "The cat sleeps on the mat.",
-    "Le chat dort sur le tapis.",
-    "Où est-ce qu’il l'a posé ?",
+    "The cat sleeps on the mat.", "Le chat dort sur le tapis.", "Où est-ce qu’il l'a posé ?",
     "Where did he put the other cat?",
-] * 3
+] * 3  # fmt: skip
 HARD = [
     "Où est l’été ? Çà et là, Noël, œuf.", "It's “l'eau” – n'est-ce pas…",
     "Vraiment\u00a0? 12\u202f345,67\u00a0€\u202f!", "👩‍👩‍👧 fini 🎉", "東京は大きいです。",
@@ -248,13 +246,10 @@ HINDI = ["वह हिन्दी गाता है।", "ये लक्�
 @pytest.mark.parametrize(
     ("texts", "expected"),
     [
-        (HINDI, True),
-        (["Où est l'élève ?"], False),
-        (["ทำไมเขาไม่ไปที่นั่น"], True),
-        (["東京へ行く。", "がぎ"], False),
+        (HINDI, True), (["Où est l'élève ?"], False), (["ทำไมเขาไม่ไปที่นั่น"], True), (["東京へ行く。", "がぎ"], False),
         ([], False),
     ],
-)
+)  # fmt: skip
 def test_scripts_with_marks(texts, expected):
     assert has_marks(texts) is expected
 
