@@ -90,9 +90,7 @@ ONE_VOCABULARY = (
 
 # In half precision eager and SDPA attention differ by rounding, which can change the choice between two experts that
 # are about equally likely. Here every token takes all experts, so that the comparison is one of attention.
-SAME_EXPERTS = [
-    name for name in dir(ModelTesterMixin) if re.match(r"test_eager_matches_sdpa_inference.*(bf16|fp16)", name)
-]
+SAME_EXPERTS = [name for name in dir(ModelTesterMixin) if re.match(r"test_eager_matches_sdpa_inf.*(bf16|fp16)", name)]
 
 
 def with_all_experts(name: str):

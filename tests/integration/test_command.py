@@ -213,9 +213,7 @@ def test_one_of_several_processes_reports(monkeypatch, environment, level):
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     levels = []
-    monkeypatch.setattr(
-        logging, "basicConfig", lambda **options: levels.append(logging.getLevelName(options["level"]))
-    )
+    monkeypatch.setattr(logging, "basicConfig", lambda level, **_: levels.append(logging.getLevelName(level)))
     run(lambda arguments: None, [])
     assert levels == [level]
 

@@ -194,9 +194,7 @@ def test_targets_that_share_a_source_equal_targets_with_separate_sources(tiny_mo
         {"num_beams": 2, "use_cache": False},
     ],
 )  # fmt: skip
-def test_beams_that_share_a_source_find_the_same_as_with_separate_sources(
-    tiny_model, architecture, monkeypatch, settings
-):
+def test_beams_that_share_a_source_find_the_same_as_with_their_own(tiny_model, architecture, monkeypatch, settings):
     model = tiny_model(**architecture)
     settings = {"max_new_tokens": 12, "min_new_tokens": 6, "attention_mask": MASK} | settings
     rows = []

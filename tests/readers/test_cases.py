@@ -108,9 +108,7 @@ def counts(path):
 
 def test_texts_without_translation_are_no_fault(tmp_path):
     """The case `po-half-translated`."""
-    catalog = "".join(
-        f'msgid "{one}"\nmsgstr "{other if n % 2 else ""}"\n\n' for n, (one, other) in enumerate(COUNTED)
-    )
+    catalog = "".join(f'msgid "{one}"\nmsgstr "{other * (n % 2)}"\n\n' for n, (one, other) in enumerate(COUNTED))
     found = counts(written(tmp_path / "a.po", f'msgid ""\nmsgstr "Language: fr\\n"\n\n{catalog}'))
     assert (found["malformed"], found["kept"], found["untranslated"]) == (0, 15, 15)
 

@@ -100,9 +100,7 @@ def texts(monkeypatch):
 def test_the_ids_are_those_of_training(prepared, sources, texts):
     settings, run, folder = prepared(sources)
     assert len(list(folder.glob("train-*.parquet"))) > 4
-    assert not [
-        name for name in folder.iterdir() if name.suffix == ".json" and name.stem not in ("prepared", "report")
-    ]
+    assert not [path for path in folder.glob("*.json") if path.stem not in ("prepared", "report")]
     texts.clear()
     tokenizer, rows = tokenized(run(folder))
     assert len(texts) == 40, "only the held-out pairs"

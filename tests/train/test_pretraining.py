@@ -188,9 +188,7 @@ def test_causal_lm_uses_only_the_decoder(tiny_model, part):
                 weight.mul_(7)
     torch.testing.assert_close(model(labels=labels).logits, logits)
     log_probabilities = logits.log_softmax(-1)
-    expected = -sum(
-        log_probabilities[row, i, labels[row, i]] for row, length in ((0, 4), (1, 3)) for i in range(length)
-    )
+    expected = -sum(log_probabilities[row, i, labels[row, i]] for row, end in ((0, 4), (1, 3)) for i in range(end))
     assert model(labels=labels).loss.item() == pytest.approx(expected.item() / 7)
 
 

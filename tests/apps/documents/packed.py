@@ -25,9 +25,7 @@ CHAPTER = (
     "<body><p>Hello <i>big</i> world.</p><br/></body></html>"
 )
 MEMBERS = {
-    "a.docx": {
-        "[Content_Types].xml": "<Types/>", "word/document.xml": WORD, "word/styles.xml": "<w:styles>a</w:styles>",
-    },
+    "a.docx": {"[Content_Types].xml": "<Types/>", "word/document.xml": WORD, "word/styles.xml": "<w:styles/>"},
     "a.odt": {"mimetype": "application/vnd.oasis.opendocument.text", "content.xml": OPEN, "meta.xml": "<m>a</m>"},
     "a.epub": {
         "mimetype": "application/epub+zip",

@@ -122,9 +122,7 @@ def test_other_pairs_under_the_same_name_are_refused(resume, tmp_path):
 def test_the_same_pairs_in_another_place_and_more_steps_are_accepted(resume, tmp_path, monkeypatch):
     moved = tmp_path / "data.tsv"
     moved = moved.rename(tmp_path / "moved.tsv")
-    monkeypatch.setattr(
-        "glossa.train.building.new_vocabulary", lambda *_: pytest.fail("the tokenizer is that of the run")
-    )
+    monkeypatch.setattr("glossa.train.building.new_vocabulary", lambda *_: pytest.fail("it is that of the run"))
     run = RunFolder(resume(data_path=moved))
     assert run.metrics["steps"] == 6
     assert [entry["step"] for entry in run.history if "loss" in entry] == list(range(1, 7))

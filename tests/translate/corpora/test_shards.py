@@ -186,9 +186,7 @@ def test_workers_need_files(tiny_run):
 def test_the_command_gives_equal_files_for_any_number_of_workers(tiny_run, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(shards, "SHARD", 40)
     source = tmp_path / "in.txt"
-    source.write_bytes(
-        b"".join(f"{a} {b}. {b} {a}.\n".encode() for a in "abcdefghij" for b in "klmnopqrst") + b"\xe9\n"
-    )
+    source.write_bytes(b"".join(f"{a} {b}. {b}.\n".encode() for a in "abcdefghij" for b in "klmnopqrst") + b"\xe9\n")
     found = []
     for workers in (None, 1, 2):
         output, report = tmp_path / f"{workers}.txt", tmp_path / f"{workers}.jsonl"
@@ -196,9 +194,7 @@ def test_the_command_gives_equal_files_for_any_number_of_workers(tiny_run, tmp_p
         with pytest.raises(
             GlossaError, match=r"1 of 101 lines could not be translated; the others were\. Line 101: not"
         ):
-            main(
-                [str(tiny_run), *files, "--num_beams", "2", *([] if workers is None else ["--workers", str(workers)])]
-            )
+            main([str(tiny_run), *files, "--num_beams", "2", *(["--workers", str(workers)] if workers else [])])
         rows = [json.loads(line) for line in report.read_text().splitlines()]
         assert rows[0]["line"] == 101 and not rows[0]["translated"]
         found.append((output.read_bytes(), rows))

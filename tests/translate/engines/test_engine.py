@@ -236,9 +236,7 @@ def test_quantization_shrinks_the_file_and_keeps_scores_close(tmp_path, tokenize
         ({"architecture": "aarch64"}, "int8_float32"),
     ],
 )
-def test_8_bit_products_are_not_used_where_they_overflow(
-    tmp_path, tokenizer, monkeypatch, caplog, capabilities, expected
-):
+def test_8_bit_products_that_overflow_are_not_used(tmp_path, tokenizer, monkeypatch, caplog, capabilities, expected):
     export_ctranslate2(build(), tokenizer, tmp_path, "int8")
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities)
     assert load_engine(str(tmp_path))[0].translator.compute_type == expected

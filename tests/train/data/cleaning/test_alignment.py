@@ -20,9 +20,7 @@ THE, HOUSE, BOOK = range(3)
 
 
 def side(rows):
-    return Side(
-        numpy.array([word for row in rows for word in row], dtype=int), numpy.array([len(row) for row in rows])
-    )
+    return Side(numpy.array([word for row in rows for word in row], dtype=int), numpy.array([*map(len, rows)]))
 
 
 def probability(lexicon, given, explained):
