@@ -83,13 +83,11 @@ def probe(folder: str) -> dict:
         "decoding": GenerationConfig.from_pretrained(folder).decoder_start_token_id,
         "tokens": batch["input_ids"].tolist(),
         "text": tokenizer.batch_decode(batch["input_ids"], skip_special_tokens=True),
-        "logits": logits.flatten().tolist(),
-        "states": states.flatten().tolist(),
-        "loss": [loss.item()],
+        "logits": logits.flatten().tolist(), "states": states.flatten().tolist(), "loss": [loss.item()],
         "greedy": model.generate(**batch, **options).tolist(),
         "beam": model.generate(**batch, **options, num_beams=4).tolist(),
         "static cache": model.generate(**batch, **options, cache_implementation="static").tolist(),
-    }
+    }  # fmt: skip
 
 
 def probe_in(python: Path, folder: Path, home: Path) -> dict | str:

@@ -16,7 +16,6 @@ SIDES = {f"{side}_{name}": size for side in ("encoder", "decoder")
 BART = {"d_model": 16, "max_position_embeddings": 64, **SIDES}
 SPECIAL = {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}  # of most
 T5 = {"d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 1, "num_decoder_layers": 1, "num_heads": 2}
-CODES = {"nllb": "{}_Latn"}
 
 
 def sentence_pieces(
@@ -150,7 +149,8 @@ def bart(folder: Path, sources: list[str], targets: list[str]):
     (folder / "merges.txt").write_text("#version: 0.2\n" + "\n".join(map(" ".join, described["merges"])) + "\n")
     write(folder / "tokenizer_config.json", {"tokenizer_class": "BartTokenizer"})
     config = transformers.BartConfig(vocab_size=len(described["vocab"]) + 1, **BART, **SPECIAL,
-                                     decoder_start_token_id=2, forced_eos_token_id=2, forced_bos_token_id=0)  # fmt: skip
+                                     decoder_start_token_id=2, forced_eos_token_id=2,
+                                     forced_bos_token_id=0)  # fmt: skip
     search = {"num_beams": 4, "max_length": 62, "min_length": 2, "length_penalty": 2.0, "no_repeat_ngram_size": 3,
               "early_stopping": True, "forced_bos_token_id": 0, "forced_eos_token_id": 2}  # fmt: skip
     return config, search

@@ -11,10 +11,9 @@ from glossa.train.evaluation.translation_metric import TranslationMetric
 
 HYPOTHESES = ["the cat sat on the mat", "there is a dog here", "hello world"]
 REFERENCES = [
-    ["the cat sat on a mat", "the cat sat on the mat"],
-    ["there is a dog there"],
+    ["the cat sat on a mat", "the cat sat on the mat"], ["there is a dog there"],
     ["hello world", "hi world", "hello everyone"],
-]
+]  # fmt: skip
 
 
 def test_scores_by_hand():

@@ -40,10 +40,9 @@ def sentences():
         NOUNS.items(), WORDS.items(), PLACES.items()
     ):
         yield (
-            f"Der {noun} {place} ist sehr {word}.",
-            f"The {english} {where} is very {meaning}.",
+            f"Der {noun} {place} ist sehr {word}.", f"The {english} {where} is very {meaning}.",
             f"Le {FRENCH[english]} {FRENCH[where]} est très {FRENCH[meaning]}.",
-        )
+        )  # fmt: skip
 
 
 def splits():
@@ -244,9 +243,8 @@ def train_runs(space):
         "de-en": f"{german} {small}",
         "my-marian": f"{german} {small.replace('--num_key_value_heads 2', '')} {classic}",
         "en-de": f"{english} {small.replace('--vocab_size 320', '--tokenizer runs/de-en')}",
-        "quickstart": f"quickstart {small} --max_train_samples 2000",
-        "many": f"many.yaml {small}",
-    }
+        "quickstart": f"quickstart {small} --max_train_samples 2000", "many": f"many.yaml {small}",
+    }  # fmt: skip
     commands = [[*options.split(), "--output_dir", f"runs/{name}"] for name, options in runs.items()]
     space.python(f"from glossa.cli.train import main\nfor argv in {commands!r}:\n    main(argv)\n", space.binaries)
     for copy, of in (("de-en-2", "de-en"), ("one", "de-en"), ("other", "en-de"), ("anki-en-fr", "quickstart"),

@@ -170,10 +170,9 @@ def test_exported_decoder_steps_generate_the_same_tokens(tiny_model, architectur
     )
     _, target, source = first.module()(prefix, states, MASK)
     following = torch.export.export(
-        NextStep(model),
-        (prefix[:, :1], states, MASK, target.detach(), source.detach()),
+        NextStep(model), (prefix[:, :1], states, MASK, target.detach(), source.detach()),
         dynamic_shapes=({}, *source_shapes, {4: Dim.AUTO}, {4: length}),
-    )
+    )  # fmt: skip
     longer, mask = torch.cat((SOURCE, 0 * SOURCE[:, :3]), 1), torch.cat((MASK, 0 * MASK[:, :3]), 1)
     states = model.get_encoder()(longer, attention_mask=mask).last_hidden_state
     logits, target, source = first.module()(TARGET, states, mask)

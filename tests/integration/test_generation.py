@@ -103,10 +103,9 @@ def single(model, row, **settings):
 
 
 @pytest.mark.parametrize(
-    "settings",
-    [{}, {"num_beams": 3}, {"use_cache": False}, {"cache_implementation": "static"}],
+    "settings", [{}, {"num_beams": 3}, {"use_cache": False}, {"cache_implementation": "static"}],
     ids=["greedy", "beam", "uncached", "static"],
-)
+)  # fmt: skip
 def test_batched_prefixes_continue_like_single_ones(tiny_model, architecture, settings):
     model = tiny_model(**architecture)
     batched = ids(
@@ -164,10 +163,9 @@ def test_generation_continues_from_a_returned_cache(tiny_model, architecture):
 
 
 SEVERAL = {
-    "beams": {"num_beams": 3},
-    "static": {"num_beams": 3, "cache_implementation": "static"},
+    "beams": {"num_beams": 3}, "static": {"num_beams": 3, "cache_implementation": "static"},
     "sampling": {"do_sample": True, "num_return_sequences": 3},
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("settings", SEVERAL.values(), ids=SEVERAL)

@@ -8,21 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from glossa.base import run_folder
-
 PACKAGE = Path(__file__).parents[2] / "modeling" / "glossa"
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "model_card" not in path.parts)
-
-
-def test_one_module_names_the_files_of_a_run():
-    constants = (value for key, value in vars(run_folder).items() if key.isupper() and isinstance(value, str))
-    names = {value for value in constants if "." in value}
-    assert {"metrics.json", "history.json", "recipe.yaml", "samples.json"} <= names
-    for path in MODULES:
-        if path.stem == "run_folder" or path.parent.name == "cli":  # a command names the files that its user asks for
-            continue
-        found = {node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant)}
-        assert not found & names, f"{path} names {found & names}"
 
 
 SEARCH = "input_ids logits_processor stopping_criteria generation_config synced_gpus model_kwargs"

@@ -55,10 +55,9 @@ def recipe(tmp_path_factory):
     (folder / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     data = {"data_path": str(folder / "pairs.jsonl")}
     sources = [
-        data | {"name": "en-de", "target_language": "German"},
-        data | {"name": "en-fr", "target_language": "fr"},
+        data | {"name": "en-de", "target_language": "German"}, data | {"name": "en-fr", "target_language": "fr"},
         data | {"name": "de-en", "source_language": "de", "target_language": "en"},
-    ]
+    ]  # fmt: skip
     path = folder / "recipe.yaml"
     path.write_text(yaml.safe_dump(SMALL | {"sources": sources, "output_dir": str(folder / "run")}))
     return path

@@ -102,14 +102,13 @@ def test_a_setting_given_while_loading_is_checked(tmp_path, auto, override, mess
 @pytest.mark.parametrize(
     ("settings", "shape"),
     [
-        ({}, (2, 64)),
-        ({"num_key_value_heads": None}, (4, 64)),
+        ({}, (2, 64)), ({"num_key_value_heads": None}, (4, 64)),
         ({"head_dim": 6, "encoder_attention_heads": 2}, (2, 6)),
         ({"decoder_attention_heads": 2, "num_key_value_heads": None}, (2, 128)),
         ({"decoder_attention_heads": 8, "num_key_value_heads": 1}, (1, 32)),
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_the_configuration_has_the_shape_of_the_cache(settings, shape, tmp_path):
     config = GlossaConfig(vocab_size=20, encoder_layers=1, decoder_layers=1, **settings)
     config.save_pretrained(tmp_path)

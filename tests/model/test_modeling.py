@@ -43,21 +43,6 @@ def test_cached_equals_uncached_logits_at_every_step(tiny_model, architecture):
 
 
 @torch.no_grad()
-def test_the_source_is_projected_once(tiny_model):
-    model = tiny_model()
-    encoded = model.model.encoder(SOURCE)
-    first = model(encoder_outputs=encoded, decoder_input_ids=TARGET[:, :1], use_cache=True)
-    # If keys and values were projected again, these zeros would change the logits.
-    again = model(
-        encoder_outputs=(torch.zeros_like(encoded.last_hidden_state),),
-        decoder_input_ids=TARGET[:, 1:2],
-        past_key_values=first.past_key_values,
-    )
-    whole = model(encoder_outputs=encoded, decoder_input_ids=TARGET[:, :2])
-    same(again.logits[:, -1], whole.logits[:, -1])
-
-
-@torch.no_grad()
 def test_the_decoder_sees_no_later_token_and_the_whole_source(tiny_model, architecture):
     model = tiny_model(**architecture)
     logits = model(SOURCE, decoder_input_ids=TARGET).logits
@@ -202,10 +187,9 @@ def test_only_tied_weights_change_together(tiny_model, tmp_path, tied, shared):
     same(loaded(SOURCE, decoder_input_ids=TARGET).logits, before)
     for instance in (model, loaded):
         matrices = {
-            "output": instance.lm_head.weight,
-            "target": instance.model.decoder.embed_tokens.weight,
+            "output": instance.lm_head.weight, "target": instance.model.decoder.embed_tokens.weight,
             "source": instance.model.encoder.embed_tokens.weight,
-        }
+        }  # fmt: skip
         groups = [{"output", "target", "source"}] if tied and shared else [{"output", "target"}, {"source"}]
         if not tied:
             groups = [{"output"}, {"target"}, {"source"}]

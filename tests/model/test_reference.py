@@ -148,9 +148,8 @@ def test_an_encoder_layer_equals_that_of_llama(tiny_model, head_dim):
     positions = torch.arange(7)[None]
     _, rotary = ours.model.encoder.embeddings(states, positions)
     expected = theirs(
-        states,
-        attention_mask=torch.zeros(1, 1, 7, 7),
+        states, attention_mask=torch.zeros(1, 1, 7, 7),
         position_embeddings=LlamaRotaryEmbedding(config)(states, positions),
-    )
+    )  # fmt: skip
     same(layer(states, None, rotary)[0], expected, 1e-5)
     assert (expected - states).abs().max() > 0.1

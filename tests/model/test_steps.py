@@ -86,11 +86,6 @@ def test_what_is_added_to_the_model_is_computed(tiny_model, monkeypatch, change)
     assert found.equal(model.generate(source, num_beams=2, max_new_tokens=6))
 
 
-@pytest.mark.parametrize("settings", [{"num_local_experts": 2}, {"num_key_value_heads": None, "kv_lora_rank": 6}])
-def test_experts_and_latent_attention_have_their_own_steps(tiny_model, settings):
-    assert target_steps(tiny_model(**settings)) is None
-
-
 @pytest.mark.parametrize("beams", [1, 3])
 def test_generate_uses_the_steps_and_finds_the_same(tiny_model, monkeypatch, beams):
     model = tiny_model()

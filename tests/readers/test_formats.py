@@ -25,11 +25,10 @@ def test_a_json_array(tmp_path, indent):
     items = [{"en": "Go", "fr": "Va"}, {"en": "x", "fr": None}, {"fr": "\n", "en": "Été [1], {2}"}, 7]
     path = written(tmp_path / "a.json", "\ufeff \n" + json.dumps(items, indent=indent, ensure_ascii=False) + "\n")
     assert read(path) == [
-        ("Go", "Va", 1, ""),
-        ('{"en": "x", "fr": null}', "", 2, "value of 'fr' is null"),
+        ("Go", "Va", 1, ""), ('{"en": "x", "fr": null}', "", 2, "value of 'fr' is null"),
         ("Été [1], {2}", "\n", 3, ""),
         ("7", "", 4, "not a JSON object but int; an object for each pair is expected"),
-    ]
+    ]  # fmt: skip
     (tmp_path / "b.json.gz").write_bytes(gzip.compress(b'[{"translation": {"en": "Go", "fr": "Va"}}]'))
     assert read(tmp_path / "b.json.gz") == [("Go", "Va", 1, "")]
     assert read(written(tmp_path / "c.json", '{"en": "[", "fr": "]"}\n')) == [("[", "]", 1, "")], "still JSON Lines"

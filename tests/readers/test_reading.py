@@ -30,10 +30,9 @@ def test_malformed_lines_have_a_reason(tmp_path):
 def test_a_header_selects_the_columns(tmp_path):
     path = written(tmp_path / "a.tsv", "id\tfr\ten\n7\tVa !\tGo.\n8\tCours !\n")
     assert read(path) == [
-        ("id\tfr\ten", "", 1, "header"),
-        ("Go.", "Va !", 2, ""),
+        ("id\tfr\ten", "", 1, "header"), ("Go.", "Va !", 2, ""),
         ("8\tCours !", "", 3, "2 columns, where 3 are expected"),
-    ]
+    ]  # fmt: skip
     with pytest.raises(GlossaError, match=r"line 1: no columns \('x', 'fr'\); the file has \['id', 'fr', 'en'\]"):
         read(path, Columns((("x", "fr"),), required=True))
 
@@ -63,10 +62,9 @@ def test_csv_quoting_and_physical_lines(tmp_path):
 
 def test_json_lines_by_language_by_name_and_by_translation(tmp_path):
     records = [
-        {"en": "Go", "fr": "Va"},
-        {"source": "Run", "target": "Cours"},
+        {"en": "Go", "fr": "Va"}, {"source": "Run", "target": "Cours"},
         {"translation": {"fr": "Oui", "en": "Yes"}},
-    ]
+    ]  # fmt: skip
     lines = [json.dumps(record) for record in records]
     lines += [
         "{broken", '["a", "b"]', '{"en": "Go", "de": "Los"}', '{"en": 3, "fr": "trois"}', '{"en": "x", "fr": null}',
@@ -107,10 +105,9 @@ def test_aligned_files_keep_empty_lines_and_refuse_different_lengths(tmp_path):
     english = written(tmp_path / "a.en", "Go\n\nRun\n")
     french = written(tmp_path / "a.fr", b"Va\nx\n\xff\n")
     assert read((english, french)) == [
-        ("Go", "Va", 1, ""),
-        ("", "x", 2, ""),
+        ("Go", "Va", 1, ""), ("", "x", 2, ""),
         ("Run", "\\xff", 3, "not UTF-8: byte 0xff at column 1 of the target file"),
-    ]
+    ]  # fmt: skip
     written(french, "Va\nx\ny\nz\nw\n")
     with pytest.raises(GlossaError, match=r"a\.en has 3 lines and .*a\.fr has 5, so they are not aligned"):
         read((english, french))

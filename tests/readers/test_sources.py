@@ -83,10 +83,9 @@ def test_predefined_splits_from_aligned_files_and_limits(tmp_path):
     for name, text in {"a.en": "1\n2\n3\n", "a.fr": "un\ndeux\ntrois\n", "v.tsv": "4\tquatre\n5\tcinq\n"}.items():
         (tmp_path / name).write_text(text)
     arguments = DataArguments(
-        data_path=[str(tmp_path / "a.en"), str(tmp_path / "a.fr")],
-        validation_path=[str(tmp_path / "v.tsv")],
+        data_path=[str(tmp_path / "a.en"), str(tmp_path / "a.fr")], validation_path=[str(tmp_path / "v.tsv")],
         max_train_samples=2,
-    )
+    )  # fmt: skip
     dataset = load_source(arguments)
     assert {name: pairs_of(part) for name, part in dataset.items()} == {
         "train": [("1", "un"), ("2", "deux")],

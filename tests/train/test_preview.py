@@ -15,12 +15,11 @@ SIZES = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_d
 @pytest.mark.parametrize(
     ("ties", "embeddings"),
     [
-        ({}, 300 * 16),
-        ({"share_encoder_decoder_embeddings": False}, (300 + 300) * 16),
+        ({}, 300 * 16), ({"share_encoder_decoder_embeddings": False}, (300 + 300) * 16),
         ({"share_encoder_decoder_embeddings": False, "tie_word_embeddings": False}, (300 + 300 + 300) * 16),
     ],
     ids=["one matrix", "two", "three"],
-)
+)  # fmt: skip
 def test_parameters_are_counted_once(ties, embeddings):
     model = GlossaForConditionalGeneration(GlossaConfig(vocab_size=300, **SIZES, **ties))
     tokenizer = train_tokenizer(["a b"], 260)

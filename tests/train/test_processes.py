@@ -138,11 +138,10 @@ def test_processes_share_a_stream_and_continue_it(tmp_path, tiny_settings, zygot
     pq.write_table(pa.table({"translation": rows}), tmp_path / "train.parquet", row_group_size=1000)
     part, again = tmp_path / "part", {"resume_from_checkpoint": "true"}
     together(
-        zygote,
-        launch(tmp_path / "whole", tiny_settings(tmp_path / "whole", **changes)),
+        zygote, launch(tmp_path / "whole", tiny_settings(tmp_path / "whole", **changes)),
         launch(part, tiny_settings(part, **changes | {"max_steps": 5})),
         launch(part, tiny_settings(part, **changes | again)),
-    )
+    )  # fmt: skip
     ranks = [json.loads((tmp_path / "whole" / f"batches-{rank}.json").read_text()) for rank in (0, 1)]
     seen = [[tuple(row) for _, batch in part for row in batch] for part in ranks]
     assert len(ranks[0]) == len(ranks[1]) == 8

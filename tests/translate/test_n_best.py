@@ -16,12 +16,11 @@ def translate():
 @pytest.mark.parametrize(
     ("settings", "asked"),
     [
-        ({"num_beams": 3}, [(3, None)]),
-        ({"num_beams": 3, "num_return_sequences": 2}, [(3, 3)]),
+        ({"num_beams": 3}, [(3, None)]), ({"num_beams": 3, "num_return_sequences": 2}, [(3, 3)]),
         ({"num_beams": 1, "num_return_sequences": 2, "do_sample": True}, [(1, 2)]),
     ],
     ids=["best", "n-best", "samples"],
-)
+)  # fmt: skip
 def test_only_n_best_lists_of_beam_search_ask_for_every_beam(translate, monkeypatch, settings, asked):
     found, generate = [], translate.model.generate
 

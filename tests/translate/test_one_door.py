@@ -45,12 +45,11 @@ def loses(text):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("Open {file} now. Then close it.", "OPEN {file} NOW. THEN CLOSE IT."),
-        ("{a} {b}", "{a} {b}"),
+        ("Open {file} now. Then close it.", "OPEN {file} NOW. THEN CLOSE IT."), ("{a} {b}", "{a} {b}"),
         ("Press {key}", "PRESS {key}"),
         ("See https://a.example/b and 5 km of {road}.", "SEE https://a.example/b AND 5 km OF {road}."),
     ],
-)
+)  # fmt: skip
 def test_spans_survive_in_lines_as_in_documents(text, expected):
     """The pipeline has no second search for them: it travels with a model, and does without the package. Nor does it
     keep white space around a text."""

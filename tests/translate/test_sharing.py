@@ -43,10 +43,9 @@ def test_a_launched_process_asks_accelerate(monkeypatch, name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "options",
-    [["--num_beams", "1", "2", "--rerank", "RUN", "--n_bootstrap", "50"], ["--force"]],
+    "options", [["--num_beams", "1", "2", "--rerank", "RUN", "--n_bootstrap", "50"], ["--force"]],
     ids=["translate", "force"],
-)
+)  # fmt: skip
 def test_two_processes_give_the_scores_of_one(tiny_run, tmp_path, capsys, options, zygote, monkeypatch, resampling):
     monkeypatch.setattr("glossa.train.evaluation.scoring.score_both", resampling)
     report = tmp_path / "report.json"

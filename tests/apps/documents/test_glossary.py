@@ -166,8 +166,7 @@ class TestFiles:
             ("a.tsv", "dog\tHund\n\tKatze\n", r"a\.tsv, line 2: the source of 'Katze' has no word"),
             ("a.tsv", "dog\tHund\n--\tKatze\n", r"a\.tsv, line 2: the source of 'Katze' has no word"),
             (
-                "a.tsv",
-                f"dog\tHund\ncat\t{'Tier ' * 250}\n",
+                "a.tsv", f"dog\tHund\ncat\t{'Tier ' * 250}\n",
                 r"a\.tsv, line 2: the target of 'cat' has 250 words; a term may",
             ),
             ("a.tsv", "dog\tHund\ncat\n", r"a\.tsv, line 2: no tab: 1 column, where 2 or 3"),
@@ -179,7 +178,7 @@ class TestFiles:
             ("a.tbx", TBX[:200], r"a\.tbx, line 4: not well-formed XML"),
             ("a.tbx", '<!DOCTYPE a [<!ENTITY b "c">]><a/>', r"a\.tbx, line 1: the document defines the entity b"),
         ],
-    )
+    )  # fmt: skip
     def test_what_is_wrong_is_one_line(self, tmp_path, name, content, message):
         (tmp_path / name).write_text(content)
         with pytest.raises(GlossaError, match=message) as error:

@@ -273,11 +273,10 @@ def test_without_keys_nothing_is_written(model, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--memories", "m"], "--memories needs keys"),
-        (["--memory_writer", "ann"], "--memory_writer needs keys"),
+        (["--memories", "m"], "--memories needs keys"), (["--memory_writer", "ann"], "--memory_writer needs keys"),
         (["--show_memory"], "--show_memory needs a memory"),
     ],
-)
+)  # fmt: skip
 def test_options_that_need_others(options, message):
     parse(["a", *options])
     with pytest.raises(GlossaError, match=message):

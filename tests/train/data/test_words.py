@@ -15,13 +15,11 @@ from glossa.train.data.encoding.vocabulary import train_tokenizer
         ("Il conduit une voiture et va à New York .", "Il conduit une voiture et va à New York."),
         ("A well - known word ; 20 % of it !", "A well-known word; 20% of it!"),
         ("Resumption of the session", "Resumption of the session"),
-        ("Wo ist der Bahnhof ?", "Wo ist der Bahnhof?"),
-        ("J ' aime la guitare .", "J'aime la guitare."),
-        ("I don ' t know .", "I don't know."),
-        ("der Millennium - Bug", "der Millennium-Bug"),
+        ("Wo ist der Bahnhof ?", "Wo ist der Bahnhof?"), ("J ' aime la guitare .", "J'aime la guitare."),
+        ("I don ' t know .", "I don't know."), ("der Millennium - Bug", "der Millennium-Bug"),
         ("Das kostet z . B . 3 , 50 Euro .", "Das kostet z.B. 3,50 Euro."),
     ],
-)
+)  # fmt: skip
 def test_words_of_a_sentence(words, text):
     options = TokenizerArguments(tokenizer_model="word", min_frequency=1, source_special_tokens="none")
     tokenizer = train_tokenizer([text], 100, options=options)

@@ -102,10 +102,9 @@ def test_models_are_compared_on_the_sources_that_both_can_translate(caplog):
     def result(*sources):
         translations = [f"translation of {source}" for source in sources]
         return {
-            "sources": list(sources),
-            "translations": translations,
+            "sources": list(sources), "translations": translations,
             "references": [[text] for text in translations],
-        }
+        }  # fmt: skip
 
     both = ["translation of a", "translation of b"]
     assert common(result("a", "b"), result("a", "b")) == (both, both, [[text] for text in both])

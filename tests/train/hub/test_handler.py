@@ -165,10 +165,9 @@ def test_the_memory_of_a_batch_is_bounded(answer, monkeypatch):
     """Beams times sentences, whatever `batch_size` is; fewer where the scores of all steps are kept."""
     batches, forward = [], answer.translate._forward
     monkeypatch.setattr(
-        answer.translate,
-        "_forward",
+        answer.translate, "_forward",
         lambda inputs, **kw: batches.append(len(inputs["input_ids"])) or forward(inputs, **kw),
-    )
+    )  # fmt: skip
     texts = ["a k."] * 20
     for settings, wanted in (
         ({"num_beams": 2}, [20]),

@@ -97,10 +97,9 @@ def test_read_only_folder_generates_the_same_ids_without_glossa(folder, early, t
 def test_folder_has_its_code_and_auto_map(folder):
     config = json.loads((folder / "config.json").read_text())
     assert config["auto_map"] == {
-        "AutoConfig": "configuration_glossa.GlossaConfig",
-        "AutoModel": "modeling_glossa.GlossaModel",
+        "AutoConfig": "configuration_glossa.GlossaConfig", "AutoModel": "modeling_glossa.GlossaModel",
         "AutoModelForSeq2SeqLM": "modeling_glossa.GlossaForConditionalGeneration",
-    }
+    }  # fmt: skip
     for name in ("configuration_glossa.py", "modeling_glossa.py"):
         assert (folder / name).read_text() == (PACKAGE / name).read_text()
 

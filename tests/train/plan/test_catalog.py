@@ -40,10 +40,9 @@ def test_settings_match_the_dataclasses(group):
         ("learning_rate", ["1e-3", ".5", "3", "1_0.5"], ["fast", "1e", "0,5", "inf", "nan", "-1e-3"]),
         ("bf16", ["true", "No", "1"], ["maybe", "2"]),
         ("objective", ["translation", "causal_lm"], ["Translation", "other"]),
-        ("save_total_limit", ["3"], ["three"]),
-        ("output_dir", ["anything", "3"], []),
+        ("save_total_limit", ["3"], ["three"]), ("output_dir", ["anything", "3"], []),
     ],
-)
+)  # fmt: skip
 def test_valid_and_invalid_values(name, good, bad):
     setting = catalog.settings()[name]
     assert [setting.problem(value) for value in good] == [None] * len(good)

@@ -110,10 +110,9 @@ def test_a_trial_chooses_and_a_resumed_run_keeps_it(tmp_path, tiny_settings, mon
     monkeypatch.setattr(trial, "choose_bf16", choose)
     build = trial.GlossaTrainer._prepare_for_training
     monkeypatch.setattr(
-        trial.GlossaTrainer,
-        "_prepare_for_training",
+        trial.GlossaTrainer, "_prepare_for_training",
         lambda self, *words, **named: used.append(self.accelerator.mixed_precision) or build(self, *words, **named),
-    )
+    )  # fmt: skip
     with caplog.at_level(logging.INFO):
         run = train(parse_settings(argv))
     assert tried == [(False, 1), (True, 1)] and RunFolder(run).recipe["bf16"] is faster

@@ -160,18 +160,16 @@ def test_two_vocabularies_in_one_tokenizer(tmp_path):
         ({}, {"early_stopping": "never"}, ["early_stopping is 'never'", "True or False"]),
         ({}, {"eos_token_id": None}, ["eos_token_id"]),
         (
-            {"activation_function": "relu2"},
-            {"min_length": 3},
+            {"activation_function": "relu2"}, {"min_length": 3},
             ["activation_function is 'relu2'", "min_length in generation_config.json is 3"],
         ),
         (UNEXPORTED["latent"], {}, ["kv_lora_rank is 6, it must be None"]),
         (
-            UNEXPORTED["experts"],
-            {},
+            UNEXPORTED["experts"], {},
             ["num_local_experts is 4, it must be None", "rotary_cross_attention is True, it must be False"],
         ),
     ],
-)
+)  # fmt: skip
 def test_unsupported_settings_are_named_in_the_error(tmp_path, tokenizer, settings, decoding, words_of_error):
     model = build(**settings)
     model.generation_config.update(**decoding)

@@ -29,9 +29,8 @@ def disk(tmp_path):
     def resize(size, *options):
         found = subprocess.run(
             ["mount", "-t", "tmpfs", "-o", ",".join([*options, f"size={size}k"]), "tmpfs", str(folder)],
-            capture_output=True,
-            text=True,
-        )
+            capture_output=True, text=True,
+        )  # fmt: skip
         if found.returncode:
             pytest.skip(f"a small disk cannot be mounted here: {found.stderr}")
 
