@@ -6,6 +6,7 @@ from argparse import Namespace
 from pathlib import Path
 
 import pytest
+from refusals import refused
 
 from benchmarks import reproduce
 from benchmarks.__main__ import main
@@ -84,8 +85,7 @@ def test_each_row_has_its_data(tmp_path, row, expected):
     assert [word.removeprefix(f"{tmp_path}/") for word in words[first : first + len(expected) - 1]] == expected[1:]
     missing = Namespace(**vars(arguments) | dict.fromkeys(given))
     if "quickstart" not in row[1] and row[0] != "quickstart":
-        with pytest.raises(GlossaError, match=rf"Row {row[1]} is not in .*; give --(multi30k|anki|tico19) F"):
-            reproduce.row_data(missing, row[1])
+        refused(rf"Row {row[1]} is not in .*; give --(multi30k|anki|tico19) F", reproduce.row_data, missing, row[1])
     parse_settings([TABLES[row[0]][row[1]][0], *words])
 
 
@@ -132,8 +132,7 @@ def test_the_table_is_written_between_its_comments(tmp_path):
     write_table(page, "means", "| new |")
     write_table(page, "means", r"| \1 |")
     assert page.read_text().startswith("before\n<!-- table: means -->\n| \\1 |\n<!-- end -->\nafter\n")
-    with pytest.raises(GlossaError, match="has no comments <!-- table: none -->"):
-        write_table(page, "none", "")
+    refused("has no comments <!-- table: none -->", write_table, page, "none", "")
 
 
 def test_finished_rows_are_not_trained_again(arguments, monkeypatch, capsys):
@@ -144,10 +143,8 @@ def test_finished_rows_are_not_trained_again(arguments, monkeypatch, capsys):
 
 def test_unknown_rows_and_missing_data_are_refused(arguments):
     command = ["reproduce", "multi30k", "--results", str(arguments.results), "--rows"]
-    with pytest.raises(GlossaError, match=r"there is no row muon\. Rows: published-recipe, published-recipe-fr"):
-        main([*command, "muon"])
-    with pytest.raises(GlossaError, match=r"Row longer is not in .*; give --multi30k FOLDER"):
-        main([*command, "longer"])
+    refused(r"there is no row muon\. Rows: published-recipe, published-recipe-fr", main, [*command, "muon"])
+    refused(r"Row longer is not in .*; give --multi30k FOLDER", main, [*command, "longer"])
     with pytest.raises(GlossaError, match=r"Row recipe is not in .*; give --anki FILE"):
         main(["reproduce", "anki", "--results", str(arguments.results), "--rows", "recipe"])
 

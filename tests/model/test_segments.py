@@ -59,7 +59,8 @@ def test_blank_text_is_one_blank_segment():
     [
         ("我看见。他走了。", ["Je vois.", "Il part."], "Je vois. Il part."),
         ("I see。We go。", ["Je vois.", "Nous allons."], "Je vois. Nous allons."),
-        ("我看见。他走了。", ["見ます。", "行きます。"], "見ます。行きます。"), ("I see. He goes.", ["我看见。", "他走了。"], "我看见。他走了。"),
+        ("我看见。他走了。", ["見ます。", "行きます。"], "見ます。行きます。"),
+        ("I see. He goes.", ["我看见。", "他走了。"], "我看见。他走了。"),
         ("I see.\nHe goes.", ["我看见。", "他走了。"], "我看见。\n他走了。"),
         ("I see. He goes.", ["Je vois.", "Il part."], "Je vois. Il part."),
         ("I see. He goes.", ["", "Il part."], " Il part."),

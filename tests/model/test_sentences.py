@@ -21,7 +21,8 @@ from glossa.model.sentences_glossa import split_text
         ("It weighs 5 g. It is light.", ["It weighs 5 g.", "It is light."], [" ", ""]),
         ("He ran (fast!). “Stop!” I said.", ["He ran (fast!).", "“Stop!”", "I said."], [" ", " ", ""]),
         ("Il dit « Oui. » Elle part.", ["Il dit « Oui. »", "Elle part."], [" ", ""]),
-        ("他说：“好。”我走了。", ["他说：“好。”", "我走了。"], ["", ""]), ("「行く！」と言った。", ["「行く！」と言った。"], [""]),
+        ("他说：“好。”我走了。", ["他说：“好。”", "我走了。"], ["", ""]),
+        ("「行く！」と言った。", ["「行く！」と言った。"], [""]),
     ],
 )  # fmt: skip
 def test_sentences_and_what_is_between_them(text, sentences, between):

@@ -5,6 +5,7 @@ import sys
 from unicodedata import normalize
 
 import pytest
+from refusals import refused
 
 from glossa.apps.documents.formats.format import UNKNOWN, LanguagePair
 from glossa.apps.documents.glossary import Glossary, read_glossary, stemmer
@@ -190,16 +191,13 @@ class TestFiles:
         assert read_glossary(tmp_path / "a.tsv", PAIR, ["Hemd"]).targets == {"shirt": ["T-Shirt"]}
 
     def test_files_that_are_not_there_or_need_languages(self, tmp_path):
-        with pytest.raises(GlossaError, match=r"none\.tsv does not exist\. Give a file of terms"):
-            read_glossary(tmp_path / "none.tsv", PAIR)
+        refused(r"none\.tsv does not exist\. Give a file of terms", read_glossary, tmp_path / "none.tsv", PAIR)
         (tmp_path / "a.tbx").write_text(TBX)
-        with pytest.raises(GlossaError, match="the languages of the model are unknown"):
-            read_glossary(tmp_path / "a.tbx", UNKNOWN)
+        refused("the languages of the model are unknown", read_glossary, tmp_path / "a.tbx", UNKNOWN)
 
     def test_without_the_library(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "snowballstemmer", None)
-        with pytest.raises(GlossaError, match=r'snowballstemmer is missing\. Install it: pip install "glossa-mt\[doc'):
-            Glossary(ROWS, PAIR)
+        refused(r'snowballstemmer is missing\. Install it: pip install "glossa-mt\[doc', Glossary, ROWS, PAIR)
 
 
 class TestCommand:
@@ -275,8 +273,7 @@ class TestCommand:
     def test_a_beginning_is_for_lines(self, tiny_run, tmp_path):
         (tmp_path / "a.html").write_text("<p>a k.</p>")
         files = ["--input", str(tmp_path / "a.html"), "--output", str(tmp_path / "b.html")]
-        with pytest.raises(GlossaError, match="--prefix is for lines of text"):
-            main([str(tiny_run), *files, "--prefix", "x"])
+        refused("--prefix is for lines of text", main, [str(tiny_run), *files, "--prefix", "x"])
 
 
 def words(text):

@@ -7,6 +7,7 @@ from shutil import rmtree
 
 import pytest
 from datasets import Dataset, DatasetDict
+from refusals import refused
 from small_models import QUIET, UNSCORED, same_weights, weights
 
 from glossa.base.errors import GlossaError
@@ -53,8 +54,7 @@ def test_every_setting_that_differs_is_listed(resume):
 @pytest.mark.parametrize("changes", [{"split_seed": 7}, {"max_train_samples": 100}, {"test_size": 10}])
 def test_another_split_is_refused(resume, changes):
     ((name, value),) = changes.items()
-    with pytest.raises(GlossaError, match=rf"{name} was .* and is {value}"):
-        resume(**changes)
+    refused(rf"{name} was .* and is {value}", resume, **changes)
 
 
 def saved_by(run, processes):
@@ -77,8 +77,7 @@ def saved_by(run, processes):
 def test_a_step_keeps_its_number_of_batches(resume, tmp_path, processes, accumulation, message):
     if processes > 1:
         saved_by(tmp_path / "run", processes)
-    with pytest.raises(GlossaError, match=message):
-        resume(gradient_accumulation_steps=accumulation)
+    refused(message, resume, gradient_accumulation_steps=accumulation)
 
 
 def test_the_advice_where_the_batches_cannot_be_divided(resume, tmp_path, monkeypatch):
@@ -92,16 +91,14 @@ def test_the_advice_where_the_batches_cannot_be_divided(resume, tmp_path, monkey
 
 def test_fsdp_and_no_fsdp_do_not_continue_each_other(resume, tmp_path, monkeypatch):
     monkeypatch.setenv("ACCELERATE_USE_FSDP", "true")
-    with pytest.raises(GlossaError, match="saved by a training without FSDP and would be continued with it"):
-        resume()
+    refused("saved by a training without FSDP and would be continued with it", resume)
     monkeypatch.delenv("ACCELERATE_USE_FSDP")
     for checkpoint in RunFolder(tmp_path / "run").checkpoints():
         (checkpoint / "optimizer.pt").rename(checkpoint / "optimizer.bin")
         assert find_damage(checkpoint) == "pytorch_model_fsdp.bin is missing"
         (checkpoint / "pytorch_model_fsdp.bin").write_bytes((checkpoint / "optimizer.bin").read_bytes())
         assert find_damage(checkpoint) == ""
-    with pytest.raises(GlossaError, match="saved by a training with FSDP and would be continued without it"):
-        resume()
+    refused("saved by a training with FSDP and would be continued without it", resume)
 
 
 def test_a_checkpoint_of_deepspeed_has_its_own_optimizer(resume, tmp_path):
@@ -115,8 +112,7 @@ def test_a_checkpoint_of_deepspeed_has_its_own_optimizer(resume, tmp_path):
 def test_other_pairs_under_the_same_name_are_refused(resume, tmp_path):
     data = tmp_path / "data.tsv"
     data.write_text(data.read_text().replace("a k.", "a k!", 1))
-    with pytest.raises(GlossaError, match=r"data are not those that .*run was trained with"):
-        resume()
+    refused(r"data are not those that .*run was trained with", resume)
 
 
 def test_the_same_pairs_in_another_place_and_more_steps_are_accepted(resume, tmp_path, monkeypatch):
@@ -136,8 +132,7 @@ def test_true_starts_continues_and_ends(tmp_path, tiny_settings, monkeypatch):
     monkeypatch.setattr(training_run, "build_trainer", lambda *args: started.append(args))
     train(parse_settings(arguments))
     other = tiny_settings(tmp_path / "run", max_steps=4, resume_from_checkpoint="true", **QUICK | {"dropout": 0.4})
-    with pytest.raises(GlossaError, match=r"run was trained with other settings: dropout was .* and is 0\.4"):
-        train(parse_settings(other))
+    refused(r"run was trained with other settings: dropout was .* and is 0\.4", train, parse_settings(other))
     assert not started, "a finished run is left alone"
     monkeypatch.undo()
     # As after a kill between the last step of a longer run and its scores.
@@ -161,8 +156,7 @@ def test_a_finished_model_without_checkpoints_is_not_overwritten(tmp_path, tiny_
 
 
 def test_a_folder_that_is_missing_is_named(tmp_path, tiny_train):
-    with pytest.raises(GlossaError, match="'nowhere', which is not a folder"):
-        tiny_train(tmp_path / "run", resume_from_checkpoint="nowhere")
+    refused("'nowhere', which is not a folder", tiny_train, tmp_path / "run", resume_from_checkpoint="nowhere")
 
 
 def test_fingerprints_depend_on_every_text_and_their_order():
@@ -202,8 +196,7 @@ def test_a_damaged_checkpoint_is_not_continued(resume, tmp_path, name, damage, c
     _, newest = run.checkpoints()
     assert find_damage(newest) == ""
     damage(newest / name)
-    with pytest.raises(GlossaError, match=rf"cannot be continued: {name} is (damaged|missing)"):
-        resume(resume_from_checkpoint=newest)
+    refused(rf"cannot be continued: {name} is (damaged|missing)", resume, resume_from_checkpoint=newest)
     resume()
     assert f"{newest} cannot be continued: {name} is" in caplog.text
     steps = [entry["step"] for entry in run.history if "loss" in entry]
@@ -241,8 +234,7 @@ def test_the_mean_loss_of_a_resumed_run_is_that_of_all_steps(tmp_path, tiny_sett
 def test_a_run_without_a_usable_checkpoint_says_so(resume, tmp_path):
     for checkpoint in RunFolder(tmp_path / "run").checkpoints():
         (checkpoint / "optimizer.pt").unlink()
-    with pytest.raises(GlossaError, match=r"No checkpoint in .* can be continued"):
-        resume()
+    refused(r"No checkpoint in .* can be continued", resume)
 
 
 def test_a_run_that_was_killed_while_it_saved_its_first_checkpoint_starts_again(resume, tmp_path, caplog):

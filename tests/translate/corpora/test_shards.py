@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import xxhash
 from filelock import FileLock
+from refusals import refused
 
 from glossa.base.errors import GlossaError
 from glossa.base.jobs.pool import in_processes
@@ -73,12 +74,10 @@ def test_an_interrupted_job_translates_only_what_is_left(tmp_path, two_lines):
     with pytest.raises(GlossaError, match="Line 5"):
         ShardJob(source, output, {"beams": 4}).run(partial(load, failing=5), ONE)
     assert not output.exists()
-    with pytest.raises(GlossaError, match=r"out.txt.parts belongs to a job with different beams"):
-        ShardJob(source, output, {"beams": 5})
+    refused(r"out.txt.parts belongs to a job with different beams", ShardJob, source, output, {"beams": 5})
     ShardJob(source, output, {"beams": 4}).run(partial(load, log=str(log)), ONE)
     assert output.read_text() == "A\nB\nC\nD\nE\nF\n" and log.read_text() == "5\n"
-    with pytest.raises(GlossaError, match=r"out.txt exists\. Give another --output"):
-        ShardJob(source, output, {"beams": 4})
+    refused(r"out.txt exists\. Give another --output", ShardJob, source, output, {"beams": 4})
 
 
 def test_another_source_is_refused(tmp_path, two_lines):
@@ -87,8 +86,7 @@ def test_another_source_is_refused(tmp_path, two_lines):
     with pytest.raises(GlossaError, match="Line 1"):
         ShardJob(source, output, {}).run(partial(load, failing=1), ONE)
     source.write_text("a\nb\n")
-    with pytest.raises(GlossaError, match=r"different content of .*in\.txt"):
-        ShardJob(source, output, {})
+    refused(r"different content of .*in\.txt", ShardJob, source, output, {})
 
 
 def test_the_same_content_at_another_time_is_the_same_source(tmp_path, two_lines):
@@ -97,8 +95,7 @@ def test_the_same_content_at_another_time_is_the_same_source(tmp_path, two_lines
     with pytest.raises(GlossaError, match="Line 3"):
         ShardJob(source, output, {}).run(partial(load, failing=3), ONE)
     source.write_text("a\nx\nc\n")  # of the same size
-    with pytest.raises(GlossaError, match=r"different content of .*in\.txt"):
-        ShardJob(source, output, {})
+    refused(r"different content of .*in\.txt", ShardJob, source, output, {})
     source.write_text("a\nb\nc\n")
     os.utime(source, (1, 1))
     assert ShardJob(source, output, {}).run(load, ONE).lines == 3
@@ -151,8 +148,7 @@ def test_an_exchanged_model_is_refused(tmp_path, two_lines):
     shutil.rmtree(tmp_path / "out.txt.parts")
     job = ShardJob(source, output, {}, [str(model)])
     (model / "model.safetensors").write_bytes(b"three")
-    with pytest.raises(GlossaError, match="A model has changed while"):
-        job.run(load, ONE)
+    refused("A model has changed while", job.run, load, ONE)
     assert not output.exists()
 
 
@@ -173,13 +169,11 @@ def test_a_damaged_record_of_a_job_is_one_line(tmp_path, two_lines):
     ShardJob(source, output, {})
     for damage in ("{", "[]"):
         (tmp_path / "out.txt.parts" / "job.json").write_text(damage)
-        with pytest.raises(GlossaError, match=r"job\.json is damaged.*Remove it"):
-            ShardJob(source, output, {})
+        refused(r"job\.json is damaged.*Remove it", ShardJob, source, output, {})
 
 
 def test_workers_need_files(tiny_run):
-    with pytest.raises(GlossaError, match="Give --input and --output"):
-        main([str(tiny_run), "--workers", "1"])
+    refused("Give --input and --output", main, [str(tiny_run), "--workers", "1"])
 
 
 @pytest.mark.slow
