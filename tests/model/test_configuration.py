@@ -1,3 +1,5 @@
+import ast
+import inspect
 import json
 import logging
 import re
@@ -234,3 +236,11 @@ def test_ids_are_checked_when_a_saved_model_is_loaded_with_fewer_rows(tmp_path):
     with pytest.raises(Exception, match="validate_architecture") as refusal:
         GlossaForConditionalGeneration.from_pretrained(tmp_path, decoder_vocab_size=50)
     assert "eos_token_id is 55; it must be below the number of embeddings (50" in str(refusal.value.__cause__)
+
+
+def test_the_documentation_of_the_fields_has_their_defaults():
+    entry = r"^    (\w+) \(`\w+`(?: or `[^`]+`)?(?:, \*optional\*)?(?:, defaults to `?(.+?)`?)?\):"
+    documented = re.findall(entry, inspect.getdoc(GlossaConfig), re.M)
+    defaults = {field: ast.literal_eval(default or "None") for field, default in documented}
+    fields = GlossaConfig.__annotations__.keys() - {"is_encoder_decoder"}
+    assert defaults == {field: GlossaConfig.__dataclass_fields__[field].default for field in fields}

@@ -11,6 +11,7 @@ from glossa.base.run_folder import RunFolder
 from glossa.train import trial
 from glossa.train.plan import precision, processes
 from glossa.train.plan.arguments import Origin, parse_settings
+from glossa.train.plan.devices import trial_step
 from glossa.train.plan.explain import decide
 from glossa.train.plan.precision import is_open, resolve_precision
 from glossa.train.run import train
@@ -152,3 +153,11 @@ def test_the_trial_has_rows_of_medium_length(monkeypatch, cpu):
     settings = parse_settings(["--batch_tokens", "20"])
     trial.choose_precision(settings, torch.nn.Linear(1, 1), rows_of(10), lambda rows: seen.extend(rows))
     assert [len(row["input_ids"]) for row in seen] == [6, 7, 8] and seen[0].keys() == {"input_ids", "labels"}
+
+
+def test_trial_changes_no_weights_or_gradients(tiny_model):
+    model = tiny_model(dropout=0.1).train()
+    weights = {name: weight.clone() for name, weight in model.named_parameters()}
+    batch = {"input_ids": torch.tensor([[5, 6, 1]]), "labels": torch.tensor([[7, 8, 1]])}
+    trial_step(model, batch, bf16=True)()
+    assert all(weight.equal(weights[name]) and weight.grad is None for name, weight in model.named_parameters())
