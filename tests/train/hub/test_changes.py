@@ -47,9 +47,9 @@ def test_a_card_that_glossa_did_not_write_is_kept(hub, folder, caplog):
     upload(hub, folder)
     assert hub.files(NAME)["README.md"].endswith(b"new\n"), "ours is replaced"
     repository = hub.repositories["models", NAME]
-    repository.commit("main", hub.files(NAME) | {"README.md": b"---\n---\nnew"}, "edit", repository.branches["main"])
+    repository.commit("main", hub.files(NAME) | {"README.md": b"---\n---\nown"}, "edit", repository.branches["main"])
     upload(hub, folder)
-    assert hub.files(NAME)["README.md"] == b"---\n---\nedited", "what was edited since is not ours"
+    assert hub.files(NAME)["README.md"] == b"---\n---\nown", "what was edited since is not ours"
 
 
 @pytest.mark.parametrize("name", ["handler.py", "config.json", "model.safetensors"])

@@ -219,12 +219,11 @@ def test_a_run_that_lost_its_weights_or_is_asked_for_an_average_is_not_finished(
     assert run.recipe["average_checkpoints"] == 2
 
 
-def test_the_mean_loss_of_a_resumed_run_is_that_of_all_steps(tmp_path, tiny_settings, tiny_train):
+def test_the_mean_loss_of_a_resumed_run_is_that_of_all_steps(tmp_path, tiny_train):
     quiet = QUIET | {"logging_steps": 1, "save_steps": 3}
     whole = RunFolder(tiny_train(tmp_path / "whole", max_steps=6, **quiet))
     tiny_train(tmp_path / "part", max_steps=3, **quiet)
-    settings = tiny_settings(tmp_path / "part", max_steps=6, resume_from_checkpoint="true", **quiet)
-    part = RunFolder(train(parse_settings(settings)))
+    part = RunFolder(tiny_train(tmp_path / "part", max_steps=6, resume_from_checkpoint="true", **quiet))
     losses = [entry["loss"] for entry in part.history if "loss" in entry]
     assert len(losses) == 6
     for run in (whole, part):
@@ -279,7 +278,7 @@ def test_the_patience_goes_on(tmp_path, tiny_settings, tiny_train):
     assert evaluations(train(parse_settings(settings))) == [1, 2, 3, 4]
 
 
-def test_a_damaged_checkpoint_is_replaced_as_a_whole(tmp_path, tiny_settings, four_steps):
+def test_a_damaged_checkpoint_is_replaced_as_a_whole(tmp_path, four_steps, tiny_train):
     """A checkpoint from which a run cannot be continued is saved again when the run reaches its step."""
     run = RunFolder(shutil.copytree(four_steps, tmp_path / "run"))
     last = run.checkpoints()[-1]
@@ -288,16 +287,14 @@ def test_a_damaged_checkpoint_is_replaced_as_a_whole(tmp_path, tiny_settings, fo
         (last / name).mkdir()
     (last / "old.bin").touch()
     (run.path / "metrics.json").unlink()
-    again = tiny_settings(tmp_path / "run", max_steps=4, resume_from_checkpoint="true", **QUICK)
-    assert same_weights(train(parse_settings(again)), four_steps)
+    assert same_weights(tiny_train(tmp_path / "run", max_steps=4, resume_from_checkpoint="true", **QUICK), four_steps)
     assert (last / "tokenizer.json").is_file() and not (last / "old.bin").exists()
 
 
 def test_patience_can_be_added_and_changed(tmp_path, tiny_settings, tiny_train):
     tiny_train(tmp_path / "run", max_steps=2, **HOPELESS)
     again = {"resume_from_checkpoint": "true"} | HOPELESS
-    settings = tiny_settings(tmp_path / "run", max_steps=4, early_stopping_patience=5, **again)
-    assert evaluations(train(parse_settings(settings))) == [1, 2, 3, 4]
+    assert evaluations(tiny_train(tmp_path / "run", max_steps=4, early_stopping_patience=5, **again)) == [1, 2, 3, 4]
     # Steps 3 and 4 were counted; the third without a better score is step 5.
     settings = tiny_settings(tmp_path / "run", max_steps=9, early_stopping_patience=3, **again)
     assert evaluations(train(parse_settings(settings))) == [1, 2, 3, 4, 5]
