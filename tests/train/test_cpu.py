@@ -11,7 +11,6 @@ from transformers import TrainerControl, TrainerState
 from glossa.base.run_folder import RunFolder
 from glossa.train import cpu, trial
 from glossa.train.plan.arguments import parse_settings
-from glossa.train.run import train
 
 
 @pytest.fixture
@@ -44,15 +43,14 @@ def test_no_trial_on_one_core():
     assert cpu.choose_threads(lambda: pytest.fail("a trial"), cores=1) == 1
 
 
-def test_number_of_threads_is_saved_and_used_on_resume(tmp_path, tiny_settings, monkeypatch, threads):
-    changes = QUIET | {"cpu_threads": None, "max_steps": 3, "save_steps": 2, "dropout": 0.1}
-    arguments = tiny_settings(tmp_path / "run", **changes)
+def test_number_of_threads_is_saved_and_used_on_resume(tmp_path, tiny_train, monkeypatch, threads):
+    changes = QUIET | {"cpu_threads": None, "save_steps": 2, "dropout": 0.1}
     monkeypatch.setattr("glossa.train.trial.choose_threads", lambda step: step() or 1)
-    run = train(parse_settings(arguments))
+    run = tiny_train(tmp_path / "run", max_steps=3, **changes)
     assert RunFolder(run).recipe["cpu_threads"] == 1
     monkeypatch.setattr("glossa.train.trial.choose_threads", lambda step: pytest.fail("a trial"))
-    argv = [*arguments, "--resume_from_checkpoint", "true", "--max_steps", "4"]
-    assert RunFolder(train(parse_settings(argv))).recipe["cpu_threads"] == 1
+    again = tiny_train(run, max_steps=4, resume_from_checkpoint="true", **changes)
+    assert RunFolder(again).recipe["cpu_threads"] == 1
 
 
 def test_trial_does_not_change_the_run(tmp_path, tiny_settings, tiny_train, monkeypatch, threads):

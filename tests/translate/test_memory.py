@@ -81,6 +81,7 @@ def reading(units, **options):
 
 
 NEAR = ("Open the box now.", "Öffnen Sie die Kiste.")
+NEARBY = Recall([Memory.temporary([NEAR])])
 
 
 @pytest.mark.parametrize(
@@ -99,9 +100,8 @@ def test_what_a_model_reads_of_a_match(text, read):
 
 
 def test_other_models_read_no_match():
-    engine = Function(str.upper)
-    recall = Recall([Memory.temporary([NEAR])])
-    assert Translator(engine, Characters(), recall=recall).best(["Open the bag now."]) == ["OPEN THE BAG NOW."]
+    found = Translator(Function(str.upper), Characters(), recall=NEARBY).best(["Open the bag now."])
+    assert found == ["OPEN THE BAG NOW."]
 
 
 def test_a_match_is_told_with_its_score_and_use():
@@ -159,8 +159,7 @@ def test_the_more_probable_translation_for_each_token_counts(known, expected):
             return [replace(each, score=known if each.text == "Gut." else -8.0) for each in found]
 
     engine = Scored(lambda text: "Gut." if MEMORY in text else "Allein.", reads_memory=True)
-    recall = Recall([Memory.temporary([NEAR])])
-    ((found,),) = Translator(engine, Characters(), recall=recall).translate(["Open the bag now."])
+    ((found,),) = Translator(engine, Characters(), recall=NEARBY).translate(["Open the bag now."])
     assert (found.text, found.matches[0].use) == expected
 
 
@@ -200,8 +199,7 @@ def test_the_first_of_several_memories_counts():
 
 def test_a_blank_translation_with_the_match_does_not_count():
     engine = Function(lambda text: "" if MEMORY in text else "Gut so jetzt.", reads_memory=True)
-    recall = Recall([Memory.temporary([NEAR])])
-    translator = Translator(engine, Characters(), checks=Checks(retry_implausible=True), recall=recall)
+    translator = Translator(engine, Characters(), checks=Checks(retry_implausible=True), recall=NEARBY)
     ((found,),) = translator.translate(["Open the bag now."])
     assert found.text == "Gut so jetzt." and found.matches[0].use == "unused"
 
@@ -215,8 +213,7 @@ def test_a_second_search_for_a_plausible_translation_does_not_say_that_the_match
             return found if search.no_repeat_ngram_size else [replace(each, text="") for each in found]
 
     engine = Narrow(lambda text: "Gut so jetzt.", reads_memory=True)
-    recall = Recall([Memory.temporary([NEAR])])
-    translator = Translator(engine, Characters(), checks=Checks(retry_implausible=True), recall=recall)
+    translator = Translator(engine, Characters(), checks=Checks(retry_implausible=True), recall=NEARBY)
     ((found,),) = translator.translate(["Open the bag now."])
     assert found.text == "Gut so jetzt." and not found.matches
 

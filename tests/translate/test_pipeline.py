@@ -63,16 +63,6 @@ def test_batches_change_neither_order_nor_translations(translate, alone, batch_s
     assert [found["translation_text"] for found in translate(TEXTS, batch_size=batch_size)] == alone
 
 
-def test_batches_have_texts_of_similar_length(parts):
-    translate, seen = TranslationPipeline(*parts, batch_size=2), []
-    forward = translate._forward
-    translate._forward = lambda inputs, **kwargs: seen.append(inputs["attention_mask"]) or forward(inputs, **kwargs)
-    translate(TEXTS)
-    assert [len(mask) for mask in seen] == [2, 2, 1]  # five texts are not blank
-    lengths = [length for mask in seen for length in mask.sum(-1).tolist()]
-    assert lengths == sorted(lengths)
-
-
 def test_generators_and_datasets_are_read_lazily(translate, alone):
     taken = []
 

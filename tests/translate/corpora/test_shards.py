@@ -47,6 +47,14 @@ def two_lines(monkeypatch):
     monkeypatch.setattr(shards, "SHARD", 2)
 
 
+def interrupted(tmp_path, text, line, settings=None, models=()):
+    """The source and the output of a job that has stopped at this line."""
+    source, output = tmp_path / "in.txt", tmp_path / "out.txt"
+    source.write_text(text)
+    refused(f"Line {line}", ShardJob(source, output, settings or {}, models).run, partial(load, failing=line), ONE)
+    return source, output
+
+
 def test_shards_hold_every_byte_once(tmp_path, two_lines):
     path = tmp_path / "in.txt"
     path.write_bytes(b"a\nb\rb\n\n\xff\nlast")  # a carriage return and a byte that is not UTF-8 are within lines
@@ -69,10 +77,8 @@ def test_a_job_writes_all_lines_in_order(tmp_path, two_lines, workers):
 
 
 def test_an_interrupted_job_translates_only_what_is_left(tmp_path, two_lines):
-    source, output, log = tmp_path / "in.txt", tmp_path / "out.txt", tmp_path / "log"
-    source.write_text("a\nb\nc\nd\ne\nf\n")
-    with pytest.raises(GlossaError, match="Line 5"):
-        ShardJob(source, output, {"beams": 4}).run(partial(load, failing=5), ONE)
+    log = tmp_path / "log"
+    source, output = interrupted(tmp_path, "a\nb\nc\nd\ne\nf\n", 5, {"beams": 4})
     assert not output.exists()
     refused(r"out.txt.parts belongs to a job with different beams", ShardJob, source, output, {"beams": 5})
     ShardJob(source, output, {"beams": 4}).run(partial(load, log=str(log)), ONE)
@@ -81,19 +87,13 @@ def test_an_interrupted_job_translates_only_what_is_left(tmp_path, two_lines):
 
 
 def test_another_source_is_refused(tmp_path, two_lines):
-    source, output = tmp_path / "in.txt", tmp_path / "out.txt"
-    source.write_text("a\nb\nc\n")
-    with pytest.raises(GlossaError, match="Line 1"):
-        ShardJob(source, output, {}).run(partial(load, failing=1), ONE)
+    source, output = interrupted(tmp_path, "a\nb\nc\n", 1)
     source.write_text("a\nb\n")
     refused(r"different content of .*in\.txt", ShardJob, source, output, {})
 
 
 def test_the_same_content_at_another_time_is_the_same_source(tmp_path, two_lines):
-    source, output = tmp_path / "in.txt", tmp_path / "out.txt"
-    source.write_text("a\nb\nc\n")
-    with pytest.raises(GlossaError, match="Line 3"):
-        ShardJob(source, output, {}).run(partial(load, failing=3), ONE)
+    source, output = interrupted(tmp_path, "a\nb\nc\n", 3)
     source.write_text("a\nx\nc\n")  # of the same size
     refused(r"different content of .*in\.txt", ShardJob, source, output, {})
     source.write_text("a\nb\nc\n")
@@ -120,10 +120,8 @@ def test_a_source_that_is_cut_during_the_job_ends_it(tmp_path, two_lines):
 
 @pytest.mark.parametrize("damage", [b"", b"A\n", b"A\nX\n"])
 def test_a_damaged_part_is_translated_again(tmp_path, two_lines, caplog, damage):
-    source, output, log = tmp_path / "in.txt", tmp_path / "out.txt", tmp_path / "log"
-    source.write_text("a\nb\nc\nd\ne\n")
-    with pytest.raises(GlossaError, match="Line 5"):
-        ShardJob(source, output, {}).run(partial(load, failing=5), ONE)
+    log = tmp_path / "log"
+    source, output = interrupted(tmp_path, "a\nb\nc\nd\ne\n", 5)
     (tmp_path / "out.txt.parts" / "000000.txt").write_bytes(damage)
     (tmp_path / "out.txt.parts" / "000001.txt").unlink()
     assert ShardJob(source, output, {}).run(partial(load, log=str(log)), ONE).lines == 5
@@ -132,13 +130,11 @@ def test_a_damaged_part_is_translated_again(tmp_path, two_lines, caplog, damage)
 
 
 def test_an_exchanged_model_is_refused(tmp_path, two_lines):
-    source, output, model = tmp_path / "in.txt", tmp_path / "out.txt", tmp_path / "model"
-    source.write_text("a\nb\nc\n")
+    model = tmp_path / "model"
     model.mkdir()
     (model / "config.json").write_text("{}")
     (model / "model.safetensors").write_bytes(b"one")
-    with pytest.raises(GlossaError, match="Line 3"):
-        ShardJob(source, output, {}, [str(model)]).run(partial(load, failing=3), ONE)
+    source, output = interrupted(tmp_path, "a\nb\nc\n", 3, models=[str(model)])
     (model / "metrics.json").write_text("{}")  # nothing that translates
     ShardJob(source, output, {}, [str(model)])
     (model / "model.safetensors").write_bytes(b"two")
