@@ -33,13 +33,12 @@ def architectures() -> dict[str, dict]:
     from glossa.model.configuration_glossa import PUBLISHED_2017
 
     return {
-        "default": {},
-        "published": PUBLISHED_2017,
+        "default": {}, "published": PUBLISHED_2017,
         "separate": {"decoder_vocab_size": 310, "tie_word_embeddings": False},
         "learned": {"position_embedding_type": "learned", "norm_position": "post"},
         "latent": {"num_key_value_heads": None, "kv_lora_rank": 12, "rotary_cross_attention": True},
         "experts": {"num_local_experts": 3, "num_experts_per_tok": 2, "num_shared_experts": 1},
-    }
+    }  # fmt: skip
 
 
 def save(folder: Path, settings: dict) -> None:

@@ -104,10 +104,9 @@ def write_documents(folder):
     sides = "".join(
         f'<tuv xml:lang="{code}"><seg>{text}</seg></tuv>' for code, text in (("de", "Der Hund"), ("en", "The dog"))
     )
-    header = (
-        '<header creationtool="x" creationtoolversion="1" segtype="sentence" o-tmf="x" adminlang="en" srclang="de" '
-    )
-    memory = f'<tmx version="1.4">{header}datatype="plaintext"/><body><tu>{sides}</tu></body></tmx>\n'
+    header = 'creationtool="x" creationtoolversion="1" segtype="sentence" o-tmf="x" adminlang="en" srclang="de"'
+    header = f'<header {header} datatype="plaintext"/>'
+    memory = f'<tmx version="1.4">{header}<body><tu>{sides}</tu></body></tmx>\n'
     (folder / "memory.tmx").write_text(memory, encoding="utf-8")
     (folder / "tour").mkdir()
     tour = re.findall(r"^`(tour\S+)`:\n\n```\w+\n(.*?)^```", (ROOT / "docs/desk.md").read_text("utf-8"), re.M | re.S)

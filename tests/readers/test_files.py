@@ -12,8 +12,8 @@ from reading import written
 from refusals import refused
 
 from glossa.base.errors import GlossaError
-from glossa.base.paths import PACKED, ending, is_table
-from glossa.readers.files import MAX_LINE, OPENERS, lines
+from glossa.base.paths import ending, is_table
+from glossa.readers.files import MAX_LINE, lines
 
 
 def zst(content):
@@ -78,10 +78,6 @@ def test_a_zip_that_cannot_be_read(tmp_path, make, message):
     with pytest.raises(GlossaError, match=message) as error:
         list(lines(tmp_path / "a.zip"))
     assert "\n" not in str(error.value)
-
-
-def test_every_packing_has_an_opener():
-    assert tuple(OPENERS) == PACKED
 
 
 def test_damaged_packing(tmp_path):

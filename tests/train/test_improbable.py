@@ -62,6 +62,5 @@ def test_less_probable_translations_are_reported(run):
 def test_too_few_translations_and_a_model_that_is_trained_further(run, tiny_run, tiny_train, tmp_path):
     assert "improbable_score" not in json.loads((tiny_run / "config.json").read_text())["text_profile"]
     further = tiny_train(tmp_path / "run", init_from=run, max_steps=1)
-    assert (
-        "improbable_score" not in json.loads((further / "config.json").read_text())["text_profile"]
-    )  # not that of its start
+    profile = json.loads((further / "config.json").read_text())["text_profile"]
+    assert "improbable_score" not in profile  # not that of its start

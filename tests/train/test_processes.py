@@ -157,11 +157,10 @@ def test_processes_share_a_stream_and_continue_it(tmp_path, tiny_settings, zygot
 def test_fsdp_trains_evaluates_saves_and_resumes_as_without(tmp_path, tiny_settings, zygote):
     changes = {"max_steps": 8, "logging_steps": 1}
     together(
-        zygote,
-        launch(tmp_path / "1", tiny_settings(tmp_path / "plain", **changes)),
+        zygote, launch(tmp_path / "1", tiny_settings(tmp_path / "plain", **changes)),
         launch(tmp_path / "2", tiny_settings(tmp_path / "sharded", **changes), fsdp=True),
         launch(tmp_path / "3", tiny_settings(tmp_path / "part", **changes | {"max_steps": 5}), fsdp=True),
-    )
+    )  # fmt: skip
     assert_equal_training(tmp_path / "plain", tmp_path / "sharded")
     plain, sharded = (RunFolder(tmp_path / name) for name in ("plain", "sharded"))
     for one, two in zip(plain.history, sharded.history, strict=True):

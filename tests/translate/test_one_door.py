@@ -65,9 +65,8 @@ def test_white_space_around_a_text_stays(text):
     assert translator.best([text]) == [text.upper().replace("{X}", "{x}")]
     (planned,) = translator.plan([text])
     translator.translate_segments(planned.sentences)
-    assert (
-        "".join("".join(planned.part(place)) for place in range(len(planned.sentences))) == translator.best([text])[0]
-    )
+    parts = [part for place in range(len(planned.sentences)) for part in planned.part(place)]
+    assert "".join(parts) == translator.best([text])[0]
 
 
 def test_all_translations_of_a_text_have_its_spans():

@@ -54,8 +54,7 @@ def written(folder):
 @pytest.mark.parametrize(
     ("settings", "report"),
     [
-        ({"dataset": "/home/ann/secret-project"}, {}),
-        ({"dataset": "~/secret-project"}, {}),
+        ({"dataset": "/home/ann/secret-project"}, {}), ({"dataset": "~/secret-project"}, {}),
         ({"dataset": "./secret-project", "dataset_config": "secret-project"}, {}),
         ({"dataset": "data/secret-project/pairs"}, {}),
         ({"dataset": "ann/secret-project"}, {"local": ["dataset"]}),

@@ -202,13 +202,12 @@ def test_a_language_without_spaces_is_decoded_exactly(name, texts):
 @pytest.mark.parametrize(
     ("steps", "text", "normal"),
     [
-        (["nfkc"], "ﬁn ½ Ｔｏｍ", "fin 1⁄2 Tom"),
-        (["lowercase"], "ÉTÉ Tom", "été tom"),
+        (["nfkc"], "ﬁn ½ Ｔｏｍ", "fin 1⁄2 Tom"), (["lowercase"], "ÉTÉ Tom", "été tom"),
         (["hyphens_to_spaces"], "est-ce porte‑clés – dit", "est ce porte clés – dit"),
         (["strip_punctuation"], "« J’ai » dit-il, l'eau ! 5 €", " J'ai  ditil l'eau  5 "),
         (["lowercase", "hyphens_to_spaces", "strip_punctuation"], "Vas-y !", "vas y "),
     ],
-)
+)  # fmt: skip
 def test_normalization_is_saved(steps, text, normal, tmp_path):
     kind("word", TEXTS, normalization=steps).save_pretrained(tmp_path)
     assert AutoTokenizer.from_pretrained(tmp_path).backend_tokenizer.normalizer.normalize_str(text) == normal
