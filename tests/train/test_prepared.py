@@ -157,9 +157,8 @@ def test_another_vocabulary_tokenizes_again(prepared, texts, caplog, tmp_path):
         assert rows["input_ids"][3] == tokenizer(pairs["train"]["source"][3])["input_ids"]
     caplog.clear(), texts.clear()
     shutil.copytree(folder / "tokenizer", tmp_path / "same")  # of a run on this data, such as one to start from
-    settings = parse_settings(
-        ["--data_path", str(folder), "--trust_data", "true", "--tokenizer", str(tmp_path / "same")]
-    )
+    given = ["--data_path", str(folder), "--trust_data", "true", "--tokenizer", str(tmp_path / "same")]
+    settings = parse_settings(given)
     assert tokenized(settings)[1]["input_ids"][:] == tokenized(run(folder))[1]["input_ids"][:]
     assert len(texts) == 40 and line not in caplog.messages
     for vocabulary, expected in (({"vocab_size": 279}, 1), ({}, 0)):
