@@ -81,6 +81,7 @@ METHODS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_trains_and_generates_what_its_logits_say(tiny_model, architecture, method, tmp_path):
     config = METHODS[method]()

@@ -98,6 +98,7 @@ def test_peft_may_be_missing(tmp_path, settings, monkeypatch):
     refused(r"pip install glossa-mt\[adapters\]", train, settings(tmp_path / "run", max_steps=1))
 
 
+@pytest.mark.slow
 def test_a_resume_on_other_base_weights_is_refused(tmp_path, tiny_run, settings):
     """The file of `init_from` was exchanged between two starts, with weights of the same shapes."""
     base = tmp_path / "base"

@@ -82,6 +82,7 @@ def test_a_run_of_two_processes_continues_exactly(tmp_path, tiny_settings, fork)
     assert_equal_weights(whole, part, 0)
 
 
+@pytest.mark.slow
 def test_an_error_of_all_is_printed_once(tmp_path, tiny_settings, fork):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "model.safetensors").touch()

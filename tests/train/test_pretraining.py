@@ -107,6 +107,7 @@ def test_only_the_weights_of_the_objective_change(pretrained):
     assert moved == set(parts[objective])
 
 
+@pytest.mark.slow
 def test_corruption_differs_in_every_epoch(tmp_path, settings_of, monkeypatch):
     epochs = []
     monkeypatch.setattr(PretrainingCollator, "set_epoch", lambda collator, epoch: epochs.append(epoch))
@@ -114,6 +115,7 @@ def test_corruption_differs_in_every_epoch(tmp_path, settings_of, monkeypatch):
     assert epochs == [0, 1, 2]
 
 
+@pytest.mark.slow
 def test_translator_starts_from_a_pretrained_model(tmp_path, pretrained, tiny_train, monkeypatch):
     """Trained with bf16; the model is scored without autocast."""
     _, start = pretrained
@@ -127,6 +129,7 @@ def test_translator_starts_from_a_pretrained_model(tmp_path, pretrained, tiny_tr
     assert scored and not any("forward" in attributes for attributes in scored)
 
 
+@pytest.mark.slow
 def test_pretraining_starts_from_a_pretrained_model(tmp_path, pretrained, settings_of):
     objective, start = pretrained
     run = train(parse_settings(settings_of(tmp_path / "run", "causal_lm", init_from=start, max_steps=3)))

@@ -62,6 +62,7 @@ def test_a_memory_is_for_the_chosen_language_only():
     assert translator.best(["Three.", "<2fr> Three.", "<2de> Three."]) == ["Trois.", "Trois.", "THREE."]
 
 
+@pytest.mark.slow
 def test_the_command_uses_a_memory_for_lines(tiny_run, tmp_path):
     memory, source = tmp_path / "memory.tsv", tmp_path / "a.txt"
     memory.write_text("en\tfr\na k.\tquite another text\n")

@@ -220,6 +220,7 @@ class TestCommand:
         main([str(tiny_run), *files[:2], "--output", str(plain), *terms[2:]])
         assert plain.read_text().splitlines()[1] == second, "a line without terms stays as it was"
 
+    @pytest.mark.slow
     def test_terms_that_are_not_used_are_reported(self, tiny_run, tmp_path, terms, capsys):
         long = "vw " * 40
         (tmp_path / "terms.tsv").write_text(f"k\t{long}\n")  # more tokens than a translation may have
@@ -251,6 +252,7 @@ class TestCommand:
         after = (tmp_path / "b.txt").read_text().splitlines()
         assert len(after) == 2 and all(line.startswith("qr st") and word not in words(line) for line in after)
 
+    @pytest.mark.slow
     def test_workers_count_terms_too(self, tiny_run, tmp_path, terms, capfd, monkeypatch):
         (tmp_path / "a.txt").write_text("a k.\nb p.\nm k.\n")
         for name, more in (("one", []), ("two", ["--workers", "1"])):

@@ -61,6 +61,7 @@ print(json.dumps({
 """
 
 
+@pytest.mark.slow
 def test_read_only_folder_generates_the_same_ids_without_glossa(folder, early, tmp_path):
     before = contents(folder)
     for path in (*folder.iterdir(), folder):
@@ -115,6 +116,7 @@ AutoConfig.from_pretrained(sys.argv[1], trust_remote_code=True)
 """
 
 
+@pytest.mark.slow
 def test_no_code_runs_without_trust_remote_code(folder, early, tmp_path):
     copy, mark = tmp_path / "copy", tmp_path / "ran"
     copy.mkdir()

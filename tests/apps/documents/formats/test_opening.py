@@ -48,6 +48,7 @@ def test_line_ends_stay(tmp_path, name, ends):
         assert twice.read_bytes().count(b"\n") == twice.read_bytes().count(b"\r\n")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not GIVEN.is_file(), reason="../shared/data/documents is not here")
 def test_given_pages_stay_equal(tmp_path):
     with tarfile.open(GIVEN) as archive:
@@ -327,6 +328,7 @@ def test_formats_follow_from_names():
     assert {format_of(f"a.{name}", name) or name for name in (*MODULES, LINES)} == {*MODULES, LINES}
 
 
+@pytest.mark.slow
 def test_the_help_reads_no_module_of_a_format():
     loaded = """
 import sys

@@ -74,6 +74,7 @@ def load():
     return save
 
 
+@pytest.mark.slow
 def test_processes_that_find_no_room(disk):
     folder, resize = disk
     stage = Stage("numbers", folder / "parts", load, {"small": 1000, "large": 10_000})
