@@ -1,4 +1,4 @@
-"""The rules of the house: who may import whom, and which private names of the libraries are touched."""
+"""Which private names of the libraries are touched."""
 
 import ast
 import importlib

@@ -93,25 +93,18 @@ def test_xml_that_is_refused(tmp_path):
 
 XLIFF = """<?xml version="1.0" encoding="UTF-8"?>
 <xliff xmlns="urn:oasis:names:tc:xliff:document:1.1" version="1.1">
-  <file original="NoName" source-language="en" datatype="plaintext" target-language="fr">
-    <body>
-      <trans-unit xml:space="preserve" id="2" approved="yes">
-        <source>Go &amp; run</source>
-        <target state="translated">Va</target>
-      </trans-unit>
-    </body>
-  </file>
+  <file original="NoName" source-language="en" datatype="plaintext" target-language="fr"><body>
+    <trans-unit xml:space="preserve" id="2" approved="yes">
+      <source>Go &amp; run</source>
+      <target state="translated">Va</target>
+    </trans-unit></body></file>
 </xliff>
 """
 XLIFF2 = """<?xml version="1.0" encoding="UTF-8"?>
 <xliff xmlns="urn:oasis:names:tc:xliff:document:2.0" version="2.0" srcLang="en" trgLang="fr">
-  <file id="f1">
-    <unit>
-      <segment xml:space="preserve"><source>Go &amp; run</source>
-        <target>Va</target>
-      </segment>
-    </unit>
-  </file>
+  <file id="f1"><unit><segment xml:space="preserve"><source>Go &amp; run</source>
+    <target>Va</target>
+  </segment></unit></file>
 </xliff>
 """
 

@@ -112,13 +112,6 @@ def test_strict_stops_at_the_first_malformed_row():
     clean(DatasetDict(train=raw(("a", "b"), ("", ""))), DataArguments(strict=True))
 
 
-def test_the_report_has_ten_examples_of_malformed_rows():
-    train = raw(("a", "b"), *[("x", "", "no tab")] * 30)
-    _, report = clean(DatasetDict(train=train), TRUSTED)
-    assert [row["line"] for row in report.malformed_rows] == list(range(2, 12))
-    assert report.splits["train"]["malformed"] == 30
-
-
 def test_an_empty_result_is_an_error_with_counts():
     with pytest.raises(GlossaError, match=r"train split is left of 2 rows \(1 malformed, 1 with an empty.*'no tab'"):
         clean(DatasetDict(train=raw(("x", "", "no tab"), ("", "b"))), DataArguments())
