@@ -146,6 +146,7 @@ def test_plain_generate_and_the_pipeline(parts):
         pipeline("cat dog", tgt_lang="it")
 
 
+@pytest.mark.slow
 def test_the_commands_take_the_language(run, parts, tmp_path, capsys, monkeypatch):
     model, tokenizer = parts
     expected = Translator(model, tokenizer.into("fr")).best(["cat dog", "red house"])

@@ -36,6 +36,7 @@ def trainer_of(folder, output, pairs, **arguments):
     return transformers.Seq2SeqTrainer(model=model, args=settings, processing_class=tokenizer, **data)
 
 
+@pytest.mark.slow
 def test_transformers_trainer_fine_tunes_a_saved_folder(folder, tmp_path):
     trainer = trainer_of(
         folder, tmp_path, PAIRS, per_device_train_batch_size=10, num_train_epochs=40, learning_rate=5e-3,

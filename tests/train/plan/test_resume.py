@@ -291,6 +291,7 @@ def test_a_damaged_checkpoint_is_replaced_as_a_whole(tmp_path, four_steps, tiny_
     assert (last / "tokenizer.json").is_file() and not (last / "old.bin").exists()
 
 
+@pytest.mark.slow
 def test_patience_can_be_added_and_changed(tmp_path, tiny_settings, tiny_train):
     tiny_train(tmp_path / "run", max_steps=2, **HOPELESS)
     again = {"resume_from_checkpoint": "true"} | HOPELESS
@@ -300,6 +301,7 @@ def test_patience_can_be_added_and_changed(tmp_path, tiny_settings, tiny_train):
     assert evaluations(train(parse_settings(settings))) == [1, 2, 3, 4, 5]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("steps", [2, 3], ids=["no step left", "a step left"])
 def test_time_and_energy_before_the_checkpoint_count(tmp_path, tiny_settings, tiny_train, steps):
     run = RunFolder(tiny_train(tmp_path / "run", max_steps=2, **HOPELESS))
