@@ -33,13 +33,12 @@ def architectures() -> dict[str, dict]:
     from glossa.model.configuration_glossa import PUBLISHED_2017
 
     return {
-        "default": {},
-        "published": PUBLISHED_2017,
+        "default": {}, "published": PUBLISHED_2017,
         "separate": {"decoder_vocab_size": 310, "tie_word_embeddings": False},
         "learned": {"position_embedding_type": "learned", "norm_position": "post"},
         "latent": {"num_key_value_heads": None, "kv_lora_rank": 12, "rotary_cross_attention": True},
         "experts": {"num_local_experts": 3, "num_experts_per_tok": 2, "num_shared_experts": 1},
-    }
+    }  # fmt: skip
 
 
 def save(folder: Path, settings: dict) -> None:
@@ -83,13 +82,11 @@ def probe(folder: str) -> dict:
         "decoding": GenerationConfig.from_pretrained(folder).decoder_start_token_id,
         "tokens": batch["input_ids"].tolist(),
         "text": tokenizer.batch_decode(batch["input_ids"], skip_special_tokens=True),
-        "logits": logits.flatten().tolist(),
-        "states": states.flatten().tolist(),
-        "loss": [loss.item()],
+        "logits": logits.flatten().tolist(), "states": states.flatten().tolist(), "loss": [loss.item()],
         "greedy": model.generate(**batch, **options).tolist(),
         "beam": model.generate(**batch, **options, num_beams=4).tolist(),
         "static cache": model.generate(**batch, **options, cache_implementation="static").tolist(),
-    }
+    }  # fmt: skip
 
 
 def probe_in(python: Path, folder: Path, home: Path) -> dict | str:

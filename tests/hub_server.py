@@ -36,9 +36,7 @@ class Repository:
     messages: list[str] = field(default_factory=list)
 
     def commit(self, branch: str, files: dict[str, bytes], message: str, parent: str | None = None) -> str:
-        state = repr(
-            (parent, message, sorted((path, hashlib.sha256(data).hexdigest()) for path, data in files.items()))
-        )
+        state = repr((parent, message, sorted((path, hashlib.sha1(data).digest()) for path, data in files.items())))
         sha = hashlib.sha1(state.encode()).hexdigest()
         self.commits[sha], self.branches[branch] = dict(files), sha
         self.messages.append(message)

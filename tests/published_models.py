@@ -6,33 +6,16 @@ from pathlib import Path
 
 import sentencepiece
 import torch
+import transformers
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
-from transformers import (
-    AutoTokenizer,
-    BartConfig,
-    BertConfig,
-    EncoderDecoderConfig,
-    EncoderDecoderModel,
-    M2M100Config,
-    MarianConfig,
-    MBartConfig,
-    MT5Config,
-    PegasusConfig,
-    PreTrainedConfig,
-    ProphetNetConfig,
-    T5Config,
-    T5GemmaConfig,
-    T5GemmaModuleConfig,
-    T5Tokenizer,
-    UMT5Config,
-)
+from transformers import EncoderDecoderModel, T5Config, T5Tokenizer
 from transformers.models.auto.modeling_auto import MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING
 
 SIDES = {f"{side}_{name}": size for side in ("encoder", "decoder")
          for name, size in {"layers": 1, "attention_heads": 2, "ffn_dim": 32}.items()}  # fmt: skip
 BART = {"d_model": 16, "max_position_embeddings": 64, **SIDES}
+SPECIAL = {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}  # of most
 T5 = {"d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 1, "num_decoder_layers": 1, "num_heads": 2}
-CODES = {"nllb": "{}_Latn"}
 
 
 def sentence_pieces(
@@ -70,28 +53,31 @@ def marian(folder: Path, sources: list[str], targets: list[str], codes: Iterable
     write(folder / "tokenizer_config.json", settings)
     pad = len(joint) - 1
     tied = {"share_encoder_decoder_embeddings": not apart, "decoder_vocab_size": len(joint)}
-    config = MarianConfig(vocab_size=len(joint), **BART, **tied, pad_token_id=pad, eos_token_id=0,
-                          decoder_start_token_id=pad, forced_eos_token_id=0)  # fmt: skip
+    special = {"pad_token_id": pad, "eos_token_id": 0, "decoder_start_token_id": pad, "forced_eos_token_id": 0}
+    config = transformers.MarianConfig(vocab_size=len(joint), **BART, **tied, **special)
     search = {"bad_words_ids": [[pad]], "max_length": 64, "num_beams": 4, "renormalize_logits": True}
     return config, search
 
 
-def nllb(folder: Path, sources: list[str], targets: list[str]):
-    from transformers import NllbTokenizer
-
+def pieces_and_merges(texts: Iterable[str], special: list[str]) -> dict:
+    """What a tokenizer of byte pairs is built from, learned from `texts`."""
     backend = Tokenizer(models.BPE(unk_token="<unk>"))
     backend.pre_tokenizer = pre_tokenizers.Metaspace()
-    special = ["<s>", "<pad>", "</s>", "<unk>"]
-    backend.train_from_iterator([*sources, *targets], trainers.BpeTrainer(vocab_size=120, special_tokens=special))
+    backend.train_from_iterator(texts, trainers.BpeTrainer(vocab_size=120, special_tokens=special))
     described = json.loads(backend.to_str())["model"]
-    merges = [tuple(merge) for merge in described["merges"]]
+    return {"vocab": described["vocab"], "merges": [tuple(merge) for merge in described["merges"]]}
+
+
+def nllb(folder: Path, sources: list[str], targets: list[str]):
+    special = ["<s>", "<pad>", "</s>", "<unk>"]
+    learned = pieces_and_merges([*sources, *targets], special)
     codes = ["eng_Latn", "fra_Latn", "deu_Latn"]
-    tokenizer = NllbTokenizer(vocab=described["vocab"], merges=merges, extra_special_tokens=codes)
+    tokenizer = transformers.NllbTokenizer(**learned, extra_special_tokens=codes)
     tokenizer.save_pretrained(folder)
     saved = json.loads((folder / "tokenizer_config.json").read_text())
     write(folder / "tokenizer_config.json", saved | {"src_lang": None, "tgt_lang": None})
-    config = M2M100Config(vocab_size=len(tokenizer), **BART, pad_token_id=1, bos_token_id=0, eos_token_id=2,
-                          decoder_start_token_id=2, tokenizer_class="NllbTokenizer")  # fmt: skip
+    config = transformers.M2M100Config(vocab_size=len(tokenizer), **BART, **SPECIAL, decoder_start_token_id=2,
+                                       tokenizer_class="NllbTokenizer")  # fmt: skip
     return config, {"max_length": 64}
 
 
@@ -101,25 +87,25 @@ def m2m100(folder: Path, sources: list[str], targets: list[str]):
     vocabulary = {piece: index for index, piece in enumerate(["<s>", "<pad>", "</s>", "<unk>", *pieces])}
     write(folder / "vocab.json", vocabulary)
     write(folder / "tokenizer_config.json", {"tokenizer_class": "M2M100Tokenizer", "src_lang": None, "tgt_lang": None})
-    config = M2M100Config(vocab_size=len(vocabulary) + 108, **BART, pad_token_id=1, bos_token_id=0, eos_token_id=2,
-                          decoder_start_token_id=2, early_stopping=True)  # fmt: skip
+    config = transformers.M2M100Config(vocab_size=len(vocabulary) + 108, **BART, **SPECIAL, decoder_start_token_id=2,
+                                       early_stopping=True)  # fmt: skip
     return config, {"num_beams": 5, "max_length": 64, "early_stopping": True}
 
 
 def mbart(folder: Path, sources: list[str], targets: list[str], kind: str):
     sentence_pieces([*sources, *targets], folder / "sentencepiece.bpe.model")
     write(folder / "tokenizer_config.json", {"tokenizer_class": kind, "src_lang": None, "tgt_lang": None})
-    size = len(AutoTokenizer.from_pretrained(folder))
+    size = len(transformers.AutoTokenizer.from_pretrained(folder))
     start = {"decoder_start_token_id": 2} if kind == "MBart50Tokenizer" else {}
-    config = MBartConfig(vocab_size=size, **BART, pad_token_id=1, bos_token_id=0, eos_token_id=2,
-                         forced_eos_token_id=2, scale_embedding=True, tokenizer_class=kind, **start)  # fmt: skip
+    config = transformers.MBartConfig(vocab_size=size, **BART, **SPECIAL, forced_eos_token_id=2, scale_embedding=True,
+                                      tokenizer_class=kind, **start)  # fmt: skip
     return config, {"num_beams": 5, "max_length": 64, "forced_eos_token_id": 2}
 
 
 def t5(folder: Path, sources: list[str], targets: list[str], build: Callable = T5Config):
     sentence_pieces([*sources, *targets], folder / "spiece.model", pad_id=0, eos_id=1, unk_id=2, bos_id=-1)
     write(folder / "tokenizer_config.json", {"tokenizer_class": "T5Tokenizer", "extra_ids": 100})
-    if build is UMT5Config:
+    if build is transformers.UMT5Config:
         T5Tokenizer.from_pretrained(folder).save_pretrained(folder)
     size = len(T5Tokenizer.from_pretrained(folder)) + 28  # published ones have more rows than the vocabulary
     given = {"tie_word_embeddings": False, "feed_forward_proj": "gated-gelu"} if build is not T5Config else {}
@@ -136,27 +122,18 @@ def byt5(folder: Path, sources: list[str], targets: list[str]):
 
 
 def t5gemma(folder: Path, sources: list[str], targets: list[str]):
-    from transformers import GemmaTokenizer
-
-    backend = Tokenizer(models.BPE(unk_token="<unk>"))
-    backend.pre_tokenizer = pre_tokenizers.Metaspace()
     special = ["<pad>", "<eos>", "<bos>", "<unk>", "<mask>", "<start_of_turn>", "<end_of_turn>"]
-    backend.train_from_iterator([*sources, *targets], trainers.BpeTrainer(vocab_size=120, special_tokens=special))
-    described = json.loads(backend.to_str())["model"]
-    merges = [tuple(merge) for merge in described["merges"]]
-    tokenizer = GemmaTokenizer(vocab=described["vocab"], merges=merges)
+    learned = pieces_and_merges([*sources, *targets], special)
+    tokenizer = transformers.GemmaTokenizer(**learned)
     tokenizer.save_pretrained(folder)
     sizes = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2,
              "num_key_value_heads": 2, "head_dim": 8, "max_position_embeddings": 64,
              "vocab_size": len(tokenizer)}  # fmt: skip
-    side = T5GemmaModuleConfig(**sizes, query_pre_attn_scalar=8, layer_types=["full_attention"])
-    decoder = T5GemmaModuleConfig(**sizes, query_pre_attn_scalar=8, layer_types=["full_attention"],
-                                  is_decoder=True, cross_attention_hidden_size=16)  # fmt: skip
-    return T5GemmaConfig(encoder=side, decoder=decoder, vocab_size=len(tokenizer)), {
-        "bos_token_id": 2,
-        "eos_token_id": [1, 6],
-        "pad_token_id": 0,
-    }
+    sizes |= {"query_pre_attn_scalar": 8, "layer_types": ["full_attention"]}
+    side = transformers.T5GemmaModuleConfig(**sizes)
+    decoder = transformers.T5GemmaModuleConfig(**sizes, is_decoder=True, cross_attention_hidden_size=16)
+    search = {"bos_token_id": 2, "eos_token_id": [1, 6], "pad_token_id": 0}
+    return transformers.T5GemmaConfig(encoder=side, decoder=decoder, vocab_size=len(tokenizer)), search
 
 
 def bart(folder: Path, sources: list[str], targets: list[str]):
@@ -171,8 +148,9 @@ def bart(folder: Path, sources: list[str], targets: list[str]):
     write(folder / "vocab.json", described["vocab"] | {"<mask>": len(described["vocab"])})
     (folder / "merges.txt").write_text("#version: 0.2\n" + "\n".join(map(" ".join, described["merges"])) + "\n")
     write(folder / "tokenizer_config.json", {"tokenizer_class": "BartTokenizer"})
-    config = BartConfig(vocab_size=len(described["vocab"]) + 1, **BART, pad_token_id=1, bos_token_id=0, eos_token_id=2,
-                        decoder_start_token_id=2, forced_eos_token_id=2, forced_bos_token_id=0)  # fmt: skip
+    config = transformers.BartConfig(vocab_size=len(described["vocab"]) + 1, **BART, **SPECIAL,
+                                     decoder_start_token_id=2, forced_eos_token_id=2,
+                                     forced_bos_token_id=0)  # fmt: skip
     search = {"num_beams": 4, "max_length": 62, "min_length": 2, "length_penalty": 2.0, "no_repeat_ngram_size": 3,
               "early_stopping": True, "forced_bos_token_id": 0, "forced_eos_token_id": 2}  # fmt: skip
     return config, search
@@ -181,9 +159,10 @@ def bart(folder: Path, sources: list[str], targets: list[str]):
 def pegasus(folder: Path, sources: list[str], targets: list[str]):
     sentence_pieces([*sources, *targets], folder / "spiece.model", pad_id=0, eos_id=1, unk_id=2, bos_id=-1)
     write(folder / "tokenizer_config.json", {"tokenizer_class": "PegasusTokenizer"})
-    size = len(AutoTokenizer.from_pretrained(folder))
-    config = PegasusConfig(vocab_size=size, **BART, pad_token_id=0, eos_token_id=1, decoder_start_token_id=0,
-                           forced_eos_token_id=1, scale_embedding=True)  # fmt: skip
+    size = len(transformers.AutoTokenizer.from_pretrained(folder))
+    config = transformers.PegasusConfig(vocab_size=size, **BART, pad_token_id=0, eos_token_id=1,
+                                        decoder_start_token_id=0, forced_eos_token_id=1,
+                                        scale_embedding=True)  # fmt: skip
     return config, {"num_beams": 8, "max_length": 64, "length_penalty": 0.6, "forced_eos_token_id": 1}
 
 
@@ -196,7 +175,8 @@ def prophetnet(folder: Path, sources: list[str], targets: list[str]):
              "decoder_ffn_dim": 32, "num_encoder_attention_heads": 2, "num_decoder_attention_heads": 2,
              "max_position_embeddings": 64}  # fmt: skip
     ids = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3, "decoder_start_token_id": 2}
-    return ProphetNetConfig(vocab_size=len(vocabulary), **sizes, **ids), {"num_beams": 4, "max_length": 64}
+    config = transformers.ProphetNetConfig(vocab_size=len(vocabulary), **sizes, **ids)
+    return config, {"num_beams": 4, "max_length": 64}
 
 
 def bert2bert(folder: Path, sources: list[str], targets: list[str]):
@@ -206,20 +186,21 @@ def bert2bert(folder: Path, sources: list[str], targets: list[str]):
     write(folder / "tokenizer_config.json", {"tokenizer_class": "BertTokenizer", "do_lower_case": True})
     sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32,
              "max_position_embeddings": 64, "vocab_size": len(vocabulary)}  # fmt: skip
-    config = EncoderDecoderConfig.from_encoder_decoder_configs(BertConfig(**sizes), BertConfig(**sizes))
+    sides = [transformers.BertConfig(**sizes) for _ in range(2)]
+    config = transformers.EncoderDecoderConfig.from_encoder_decoder_configs(*sides)
     config.update({"decoder_start_token_id": 2, "eos_token_id": 3, "pad_token_id": 0, "bos_token_id": 2})
     return config, {
         "max_length": 64, "num_beams": 2, "decoder_start_token_id": 2, "eos_token_id": 3, "pad_token_id": 0,
     }  # fmt: skip
 
 
-PUBLISHED: dict[str, Callable[[Path, list[str], list[str]], tuple[PreTrainedConfig, dict]]] = {
+PUBLISHED: dict[str, Callable[[Path, list[str], list[str]], tuple[transformers.PreTrainedConfig, dict]]] = {
     "opus-mt": marian, "opus-mt, many targets": lambda folder, *texts: marian(folder, *texts, codes=("fra", "deu")),
     "opus-mt, two vocabularies": lambda folder, *texts: marian(folder, *texts, apart=True), "nllb": nllb,
     "m2m100": m2m100, "mbart-50": lambda folder, *texts: mbart(folder, *texts, kind="MBart50Tokenizer"),
     "mbart-25": lambda folder, *texts: mbart(folder, *texts, kind="MBartTokenizer"), "t5": t5,
-    "mt5": lambda folder, *texts: t5(folder, *texts, build=MT5Config),
-    "umt5": lambda folder, *texts: t5(folder, *texts, build=UMT5Config), "byt5": byt5, "t5gemma": t5gemma,
+    "mt5": lambda folder, *texts: t5(folder, *texts, build=transformers.MT5Config),
+    "umt5": lambda folder, *texts: t5(folder, *texts, build=transformers.UMT5Config), "byt5": byt5, "t5gemma": t5gemma,
     "bart": bart, "pegasus": pegasus, "prophetnet": prophetnet, "bert2bert": bert2bert,
 }  # fmt: skip
 

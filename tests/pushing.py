@@ -21,10 +21,8 @@ def start(arguments, environment, tmp_path, python):
 def run_script(early, hub, run, tmp_path, *arguments, token=TOKEN, name=NAME):
     process = start(
         [ROOT / "scripts/push_to_hub.py", run, "--repo_id", name, *arguments],
-        hub.environment(tmp_path / "home", token),
-        tmp_path,
-        early.path / "python",
-    )
+        hub.environment(tmp_path / "home", token), tmp_path, early.path / "python",
+    )  # fmt: skip
     if token:
         assert token not in process.stdout + process.stderr
     return process

@@ -35,30 +35,21 @@ ARCHITECTURES = {
     "default": {},
     "published": PUBLISHED_2017,
     "learned": {
-        "position_embedding_type": "learned",
-        "decoder_vocab_size": 37,
-        "share_encoder_decoder_embeddings": False,
-        "embedding_norm": True,
-        "decoder_layers": 1,
+        "position_embedding_type": "learned", "decoder_vocab_size": 37, "share_encoder_decoder_embeddings": False,
+        "embedding_norm": True, "decoder_layers": 1,
     },
     "multi-query": {
-        "num_key_value_heads": 1,
-        "head_dim": 6,
-        "decoder_attention_heads": 2,
-        "tie_word_embeddings": False,
+        "num_key_value_heads": 1, "head_dim": 6, "decoder_attention_heads": 2, "tie_word_embeddings": False,
     },
-}
+}  # fmt: skip
 # Those that no export can express.
 UNEXPORTED = {
     "latent": {"num_key_value_heads": None, "kv_lora_rank": 6, "q_lora_rank": 10},
     "experts": {
-        "num_local_experts": 4,
-        "num_shared_experts": 1,
-        "rotary_cross_attention": True,
-        "encoder_layers": 1,
+        "num_local_experts": 4, "num_shared_experts": 1, "rotary_cross_attention": True, "encoder_layers": 1,
         "decoder_layers": 1,
     },
-}
+}  # fmt: skip
 SPECIAL = ["<pad>", "</s>", "<s>", "<unk>"]
 SMALL = {
     "vocab_size": 40, "d_model": 16, "encoder_layers": 2, "decoder_layers": 2, "encoder_ffn_dim": 24,

@@ -25,15 +25,14 @@ modeling_auto.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES["glossa"] = "GlossaFo
 
 VOCABULARY = 99
 ARCHITECTURES: dict[str, dict[str, Any]] = {
-    "Default": {},
-    "Published": PUBLISHED_2017,
+    "Default": {}, "Published": PUBLISHED_2017,
     "Learned": {"position_embedding_type": "learned", "norm_position": "post", "norm_type": "layer"},
     "MultiQuery": {"num_key_value_heads": 1},
     "Separate": {"decoder_vocab_size": 90, "tie_word_embeddings": False, "share_encoder_decoder_embeddings": False},
     "Latent": {"num_key_value_heads": None, "kv_lora_rank": 12},
     "LatentCross": {"num_key_value_heads": None, "kv_lora_rank": 12, "rotary_cross_attention": True},
     "Experts": {"num_local_experts": 3, "num_experts_per_tok": 2, "num_shared_experts": 1},
-}
+}  # fmt: skip
 SIZES = {"vocab_size": VOCABULARY, "d_model": 32, "encoder_layers": 2, "decoder_layers": 2}
 SIZES |= {"encoder_attention_heads": 4, "decoder_attention_heads": 4, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16}
 SIZES |= {"max_source_positions": 100, "max_target_positions": 100}
@@ -85,16 +84,12 @@ class _CommonTests:
 
 # These tests give the decoder the source's vocabulary or embedding.
 ONE_VOCABULARY = (
-    "test_forward_with_logits_to_keep",
-    "test_inputs_embeds_matches_input_ids",
-    "test_resize_tokens_embeddings",
-)
+    "test_forward_with_logits_to_keep", "test_inputs_embeds_matches_input_ids", "test_resize_tokens_embeddings",
+)  # fmt: skip
 
 # In half precision eager and SDPA attention differ by rounding, which can change the choice between two experts that
 # are about equally likely. Here every token takes all experts, so that the comparison is one of attention.
-SAME_EXPERTS = [
-    name for name in dir(ModelTesterMixin) if re.match(r"test_eager_matches_sdpa_inference.*(bf16|fp16)", name)
-]
+SAME_EXPERTS = [name for name in dir(ModelTesterMixin) if re.match(r"test_eager_matches_sdpa_inf.*(bf16|fp16)", name)]
 
 
 def with_all_experts(name: str):

@@ -37,10 +37,9 @@ LIBRARIES = (
 )  # fmt: skip
 # What programs import that do not have Glossa.
 BARE = (
-    "torch",
-    "transformers",
+    "torch", "transformers",
     *(name for name in LIBRARIES if name.startswith(("transformers.mod", "transformers.p"))),
-)
+)  # fmt: skip
 # What transformers imports first, and half of its time, if it is installed; none of it reads settings of the Hub.
 EARLY = (
     "torch", "torch._dynamo", "torch.distributed.tensor", "torch.export", "pandas", "scipy.optimize",

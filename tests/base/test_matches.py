@@ -23,13 +23,11 @@ TARGETS = [text.replace("box", "boîte").replace("Open", "Ouvrez") for text in S
 @pytest.mark.parametrize(
     ("known", "source", "differing"),
     [
-        ("Insert a chart here.", "Insert a table here.", "chart"),
-        ("insert a chart", "Insert a chart", ""),
+        ("Insert a chart here.", "Insert a table here.", "chart"), ("insert a chart", "Insert a chart", ""),
         ("Insert a new pivot chart in the sheet", "Insert a chart in this sheet", "new pivot the"),
-        ("Insert a chart", "Insert a chart and a table", ""),
-        ("插入图表", "插入表格", "图"),
+        ("Insert a chart", "Insert a chart and a table", ""), ("插入图表", "插入表格", "图"),
     ],
-)
+)  # fmt: skip
 def test_words_that_differ(known, source, differing):
     assert differing_words(known, source) == differing
 

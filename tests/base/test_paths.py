@@ -3,6 +3,7 @@
 import gzip
 
 import pytest
+from refusals import refused
 
 from glossa.base.errors import GlossaError
 from glossa.base.paths import file_groups
@@ -76,11 +77,7 @@ def test_texts_of_a_folder(tmp_path):
 @pytest.mark.parametrize(
     ("path", "files", "message"),
     [
-        (
-            "data",
-            ["a.tsv", "b.csv"],
-            r"data is a folder of 2 entries that are not all .*: a.tsv, b.csv. Supported",
-        ),
+        ("data", ["a.tsv", "b.csv"], r"data is a folder of 2 entries that are not all .*: a.tsv, b.csv. Supported"),
         ("data", ["train.en", "train.fr"], "not all of one known format: train.en, train.fr"),
         ("data", ["a.tsv", "more/b.tsv"], "not all of one known format: a.tsv, more"),
         ("data/*.tsv", ["a.csv"], r"data/\*.tsv is a pattern without files"),
@@ -91,16 +88,13 @@ def test_folders_and_patterns_that_are_refused(tmp_path, path, files, message):
     for name in files:
         (tmp_path / "data" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "data" / name).write_text("Go\tVa\n")
-    with pytest.raises(GlossaError, match=message):
-        load_source(DataArguments(data_path=[str(tmp_path / path)]))
-    with pytest.raises(GlossaError, match=message):
-        check(catalog.parse(["quickstart", "--data_path", str(tmp_path / path)]))
+    refused(message, load_source, DataArguments(data_path=[str(tmp_path / path)]))
+    refused(message, check, catalog.parse(["quickstart", "--data_path", str(tmp_path / path)]))
 
 
 def test_an_empty_file_of_a_folder_is_named(folder):
     (folder / "empty.tsv").touch()
-    with pytest.raises(GlossaError, match=r"empty.tsv is empty \(0 bytes\)"):
-        file_groups([folder])
+    refused(r"empty.tsv is empty \(0 bytes\)", file_groups, [folder])
 
 
 BAD = ["http://[::1", "http://[::1/x.tsv", "http://host:abc/x.tsv", "http://127.0.0.1:99999/x.tsv", "https://"]

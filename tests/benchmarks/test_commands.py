@@ -12,7 +12,6 @@ import pytest
 from benchmarks import load
 from benchmarks.__main__ import BENCHMARKS, choose, main
 from benchmarks.load import busy_neighbors
-from glossa.train.plan.arguments import parse_settings
 
 ROOT = Path(__file__).parents[2]
 
@@ -65,14 +64,6 @@ def test_load_measures_a_training_while_others_come_and_go(tmp_path, tiny_settin
     own = tiny_settings(tmp_path, gradient_accumulation_steps=2)
     speeds = load.train(own, [(0, ""), (2, "lowest")], seconds=2)
     assert seen == [(0, 0), (2, 19)] and all(speed > 0 for speed in speeds)
-
-
-def test_sizes_of_load_are_settings():
-    assert load.size_settings("quickstart") == []
-    model = parse_settings(load.size_settings("small")).model
-    assert (model.d_model, model.encoder_ffn_dim, model.decoder_layers, model.encoder_attention_heads) == (
-        256, 1024, 4, 4,
-    )  # fmt: skip
 
 
 def test_neighbors_live_as_long_as_the_measurement():

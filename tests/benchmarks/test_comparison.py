@@ -15,6 +15,7 @@ from wide_corpus import write_wide_corpus
 from benchmarks import sizes
 from benchmarks.__main__ import main
 from benchmarks.contenders import NAMES, Contender, ContenderBuilder, Work, equal_budget
+from benchmarks.decoding import Decoded, _compare, decoding_rows
 from benchmarks.sizes import forward_flops, marian_config
 from benchmarks.timing import alternate, ratios, spread
 from benchmarks.training import SHARED, shared_processes, together
@@ -82,13 +83,11 @@ def test_ratios_are_taken_within_rounds():
 @pytest.mark.parametrize(
     "settings",
     [
-        PUBLISHED_2017,
-        {"num_key_value_heads": 1},
-        {"num_key_value_heads": 2, "head_dim": 6},
+        PUBLISHED_2017, {"num_key_value_heads": 1}, {"num_key_value_heads": 2, "head_dim": 6},
         {"num_key_value_heads": 2, "decoder_attention_heads": 2},
         {"num_key_value_heads": 1, "encoder_attention_heads": 2, "head_dim": 4},
     ],
-)
+)  # fmt: skip
 def test_operations_equal_those_that_torch_counts(settings):
     config = GlossaConfig(**SHAPES, **settings)
     model = GlossaForConditionalGeneration(config).train()
@@ -204,3 +203,14 @@ def test_decode_with_the_same_weights_gives_the_same_translations(tokenizer, tmp
     lines = capsys.readouterr().out.splitlines()
     rows = [line for line in lines if "batch 4" in line]
     assert len(rows) == 2 and all("100.0%" in row for row in rows)
+
+
+def test_speed_and_latency_by_hand():
+    """Batches of two sentences that take 1 to 101 milliseconds, and another decoder that takes twice as long."""
+    first = [Decoded(milliseconds / 1000, ["a", "b"]) for milliseconds in range(1, 102)]
+    second = [Decoded(2 * decoded.seconds, ["a", "c"]) for decoded in first]
+    rows = decoding_rows("greedy", _compare({"one": first, "two": second}, None))
+    assert [(row["ms p50"], row["ms p99"]) for row in rows] == [("51.0", "100.0"), ("102.0", "200.0")]
+    assert [row["sentences/s"] for row in rows] == ["39.22", "19.61"]  # 2 / 0.051, 2 / 0.102
+    assert [row["Glossa is faster"] for row in rows] == ["1", "2.00 [2.00, 2.00]"]
+    assert [row["identical"] for row in rows] == ["100.0%", "50.0%"]

@@ -41,10 +41,9 @@ def test_a_part_that_fails_or_is_too_slow_does_not_stop_the_next(tmp_path, monke
     found = json.dumps({"tables": {"speeds": [{"model": "a", "speed": 1234.5}]}, "errors": []})
     write = f"open({str(tmp_path)!r} + '/first.json', 'w').write({found!r})"
     programs = {
-        "first": f"{write}; import time; time.sleep(60)",
-        "tests": "import sys; print('no such GPU'); sys.exit(3)",
+        "first": f"{write}; import time; time.sleep(60)", "tests": "import sys; print('no such GPU'); sys.exit(3)",
         "training": f"{write.replace('first.json', 'training.json')}",
-    }
+    }  # fmt: skip
     monkeypatch.setattr(command, "part_command", lambda arguments, name, limit: [sys.executable, "-c", programs[name]])
     monkeypatch.setattr(command, "LIMITS", {"first": 2.0, "tests": 50.0, "training": 50.0})
     monkeypatch.setattr(command, "LEAST", 0)
@@ -53,10 +52,8 @@ def test_a_part_that_fails_or_is_too_slow_does_not_stop_the_next(tmp_path, monke
     command.run(arguments(tmp_path, device="cuda", parts=list(programs)))
     parts = json.loads((tmp_path / "results.json").read_text())["parts"]
     assert [part["status"] for part in parts.values()] == [
-        "stopped after 2 seconds",
-        "ended with status 3",
-        "finished",
-    ]
+        "stopped after 2 seconds", "ended with status 3", "finished",
+    ]  # fmt: skip
     assert [part["errors"] for part in parts.values()] == [["stopped after 2 seconds"], ["ended with status 3"], []]
     assert parts["first"]["tables"]["speeds"] == [{"model": "a", "speed": 1234.5}]
     assert (tmp_path / "tests.log").read_text() == "no such GPU\n"
@@ -97,11 +94,10 @@ def test_synchronizations_are_counted_in_every_thread():
 @pytest.mark.parametrize(
     ("said", "result", "message"),
     [
-        ("", "passed", ""),
-        ('<skipped message="no GPU"/>', "skipped", "no GPU"),
+        ("", "passed", ""), ('<skipped message="no GPU"/>', "skipped", "no GPU"),
         ('<failure message="1 == 2&#10;at line 3"/>', "failure", "1 == 2"),
     ],
-)
+)  # fmt: skip
 def test_the_outcome_of_a_test(said, result, message):
     case = ElementTree.fromstring(f'<testcase classname="tests.gpu.test_loss" name="one" time="1.5">{said}</testcase>')
     assert outcome(case) == {"test": "test_loss: one", "result": result, "seconds": 1.5, "message": message}

@@ -6,17 +6,11 @@ from argparse import Namespace
 from pathlib import Path
 
 import pytest
+from refusals import refused
 
 from benchmarks import reproduce
 from benchmarks.__main__ import main
-from benchmarks.reproduce import (
-    TABLES,
-    find_result,
-    read_results,
-    settings_of,
-    table_lines,
-    write_table,
-)
+from benchmarks.reproduce import TABLES, find_result, read_results, settings_of, table_lines, write_table
 from glossa.base.errors import GlossaError
 from glossa.base.run_folder import RunFolder
 from glossa.train.plan.arguments import parse_settings
@@ -91,8 +85,7 @@ def test_each_row_has_its_data(tmp_path, row, expected):
     assert [word.removeprefix(f"{tmp_path}/") for word in words[first : first + len(expected) - 1]] == expected[1:]
     missing = Namespace(**vars(arguments) | dict.fromkeys(given))
     if "quickstart" not in row[1] and row[0] != "quickstart":
-        with pytest.raises(GlossaError, match=rf"Row {row[1]} is not in .*; give --(multi30k|anki|tico19) F"):
-            reproduce.row_data(missing, row[1])
+        refused(rf"Row {row[1]} is not in .*; give --(multi30k|anki|tico19) F", reproduce.row_data, missing, row[1])
     parse_settings([TABLES[row[0]][row[1]][0], *words])
 
 
@@ -110,12 +103,10 @@ def test_the_table_of_robustness_has_a_row_for_each_change(arguments):
     arguments.results.write_text(json.dumps(found))
     lines = table_lines(arguments).splitlines()
     assert [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines[:5]] == [
-        ["change", "multi30k", "multi30k-augmented"],
-        ["---", "---:", "---:"],
-        ["as it is", "40.00 BLEU", "40.00 BLEU"],
-        ["with a URL inside", "75.0%; 99.5% copied", ""],
+        ["change", "multi30k", "multi30k-augmented"], ["---", "---:", "---:"],
+        ["as it is", "40.00 BLEU", "40.00 BLEU"], ["with a URL inside", "75.0%; 99.5% copied", ""],
         ["steps", "1,234", "1,234"],
-    ]
+    ]  # fmt: skip
 
 
 def test_no_table_of_the_page_is_empty():
@@ -128,11 +119,8 @@ def test_no_table_of_the_page_is_empty():
 def test_the_table_shows_finished_rows(arguments):
     lines = table_lines(arguments).splitlines()
     assert lines[3:] == [
-        "",
-        "Machine: Z80, cpu, 1 threads, bfloat16, torch 2.13.",
-        "BLEU: `nrefs:1`.",
-        "chrF++: `nc:6`.",
-    ]
+        "", "Machine: Z80, cpu, 1 threads, bfloat16, torch 2.13.", "BLEU: `nrefs:1`.", "chrF++: `nc:6`.",
+    ]  # fmt: skip
     cells = ["dropout-0.1", "2", "2.09", "1,234", "2", "27.69 [26.9, 28.4]"]  # 90 seconds are two minutes, rounded
     found = [cell.strip() for cell in lines[2].split("|")]
     assert (found[1:7], found[-3]) == (cells, "55.55")
@@ -144,8 +132,7 @@ def test_the_table_is_written_between_its_comments(tmp_path):
     write_table(page, "means", "| new |")
     write_table(page, "means", r"| \1 |")
     assert page.read_text().startswith("before\n<!-- table: means -->\n| \\1 |\n<!-- end -->\nafter\n")
-    with pytest.raises(GlossaError, match="has no comments <!-- table: none -->"):
-        write_table(page, "none", "")
+    refused("has no comments <!-- table: none -->", write_table, page, "none", "")
 
 
 def test_finished_rows_are_not_trained_again(arguments, monkeypatch, capsys):
@@ -156,10 +143,8 @@ def test_finished_rows_are_not_trained_again(arguments, monkeypatch, capsys):
 
 def test_unknown_rows_and_missing_data_are_refused(arguments):
     command = ["reproduce", "multi30k", "--results", str(arguments.results), "--rows"]
-    with pytest.raises(GlossaError, match=r"there is no row muon\. Rows: published-recipe, published-recipe-fr"):
-        main([*command, "muon"])
-    with pytest.raises(GlossaError, match=r"Row longer is not in .*; give --multi30k FOLDER"):
-        main([*command, "longer"])
+    refused(r"there is no row muon\. Rows: published-recipe, published-recipe-fr", main, [*command, "muon"])
+    refused(r"Row longer is not in .*; give --multi30k FOLDER", main, [*command, "longer"])
     with pytest.raises(GlossaError, match=r"Row recipe is not in .*; give --anki FILE"):
         main(["reproduce", "anki", "--results", str(arguments.results), "--rows", "recipe"])
 

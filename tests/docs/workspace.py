@@ -40,10 +40,9 @@ def sentences():
         NOUNS.items(), WORDS.items(), PLACES.items()
     ):
         yield (
-            f"Der {noun} {place} ist sehr {word}.",
-            f"The {english} {where} is very {meaning}.",
+            f"Der {noun} {place} ist sehr {word}.", f"The {english} {where} is very {meaning}.",
             f"Le {FRENCH[english]} {FRENCH[where]} est très {FRENCH[meaning]}.",
-        )
+        )  # fmt: skip
 
 
 def splits():
@@ -105,10 +104,9 @@ def write_documents(folder):
     sides = "".join(
         f'<tuv xml:lang="{code}"><seg>{text}</seg></tuv>' for code, text in (("de", "Der Hund"), ("en", "The dog"))
     )
-    header = (
-        '<header creationtool="x" creationtoolversion="1" segtype="sentence" o-tmf="x" adminlang="en" srclang="de" '
-    )
-    memory = f'<tmx version="1.4">{header}datatype="plaintext"/><body><tu>{sides}</tu></body></tmx>\n'
+    header = 'creationtool="x" creationtoolversion="1" segtype="sentence" o-tmf="x" adminlang="en" srclang="de"'
+    header = f'<header {header} datatype="plaintext"/>'
+    memory = f'<tmx version="1.4">{header}<body><tu>{sides}</tu></body></tmx>\n'
     (folder / "memory.tmx").write_text(memory, encoding="utf-8")
     (folder / "tour").mkdir()
     tour = re.findall(r"^`(tour\S+)`:\n\n```\w+\n(.*?)^```", (ROOT / "docs/desk.md").read_text("utf-8"), re.M | re.S)
@@ -244,9 +242,8 @@ def train_runs(space):
         "de-en": f"{german} {small}",
         "my-marian": f"{german} {small.replace('--num_key_value_heads 2', '')} {classic}",
         "en-de": f"{english} {small.replace('--vocab_size 320', '--tokenizer runs/de-en')}",
-        "quickstart": f"quickstart {small} --max_train_samples 2000",
-        "many": f"many.yaml {small}",
-    }
+        "quickstart": f"quickstart {small} --max_train_samples 2000", "many": f"many.yaml {small}",
+    }  # fmt: skip
     commands = [[*options.split(), "--output_dir", f"runs/{name}"] for name, options in runs.items()]
     space.python(f"from glossa.cli.train import main\nfor argv in {commands!r}:\n    main(argv)\n", space.binaries)
     for copy, of in (("de-en-2", "de-en"), ("one", "de-en"), ("other", "en-de"), ("anki-en-fr", "quickstart"),

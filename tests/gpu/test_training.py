@@ -11,7 +11,7 @@ from small_models import QUIET, weights
 from glossa.base.run_folder import RunFolder
 from glossa.train.muon import combine_with_muon, layer_matrices
 
-pytestmark = pytest.mark.gpu
+pytestmark = [pytest.mark.gpu, pytest.mark.slow]
 
 
 def test_steps_of_muon_are_orthogonal_and_close_to_those_of_the_cpu(device, tiny_model):

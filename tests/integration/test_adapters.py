@@ -1,16 +1,8 @@
 """PEFT adapters and torchao quantization."""
 
+import peft
 import pytest
 import torch
-from peft import (
-    IA3Config,
-    LoraConfig,
-    PeftModel,
-    PrefixTuningConfig,
-    PromptEncoderConfig,
-    PromptTuningConfig,
-    get_peft_model,
-)
 from transformers import TorchAoConfig
 
 from glossa import GlossaForConditionalGeneration
@@ -47,9 +39,9 @@ def test_an_adapter_trains_saves_loads_and_merges(tiny_model, architecture, tmp_
     model = tiny_model(**architecture)
     before = {name: parameter.clone() for name, parameter in model.named_parameters()}
     plain = logits_of(model)
-    config = LoraConfig(r=4, target_modules=list(TARGETS), task_type="SEQ_2_SEQ_LM")
+    config = peft.LoraConfig(r=4, target_modules=list(TARGETS), task_type="SEQ_2_SEQ_LM")
     layers = [name for name, _ in model.named_modules() if name.rpartition(".")[2] in TARGETS]
-    adapted = get_peft_model(model, config)
+    adapted = peft.get_peft_model(model, config)
     torch.testing.assert_close(logits_of(adapted), plain)  # a new adapter has no effect
     if checkpointing:
         adapted.gradient_checkpointing_enable()
@@ -67,7 +59,7 @@ def test_an_adapter_trains_saves_loads_and_merges(tiny_model, architecture, tmp_
     assert (expected - plain).abs().max() > 0.1
     adapted.save_pretrained(tmp_path)
     assert not list(tmp_path.glob("model*"))
-    loaded = PeftModel.from_pretrained(tiny_model(**architecture), tmp_path).eval()
+    loaded = peft.PeftModel.from_pretrained(tiny_model(**architecture), tmp_path).eval()
     torch.testing.assert_close(logits_of(loaded), expected)
     options = {"attention_mask": MASK, "max_new_tokens": 5, "num_beams": 2}
     written = adapted.generate(input_ids=SOURCE, **options)
@@ -81,14 +73,15 @@ def test_an_adapter_trains_saves_loads_and_merges(tiny_model, architecture, tmp_
 
 
 METHODS = {
-    "lora": lambda: LoraConfig(r=4, target_modules="all-linear"),
-    "ia3": lambda: IA3Config(target_modules=["k_proj", "v_proj", "down_proj"], feedforward_modules=["down_proj"]),
-    "prefix": lambda: PrefixTuningConfig(num_virtual_tokens=3),
-    "prompt": lambda: PromptTuningConfig(num_virtual_tokens=3),
-    "p-tuning": lambda: PromptEncoderConfig(num_virtual_tokens=3, encoder_hidden_size=16),
+    "lora": lambda: peft.LoraConfig(r=4, target_modules="all-linear"),
+    "ia3": lambda: peft.IA3Config(target_modules=["k_proj", "v_proj", "down_proj"], feedforward_modules=["down_proj"]),
+    "prefix": lambda: peft.PrefixTuningConfig(num_virtual_tokens=3),
+    "prompt": lambda: peft.PromptTuningConfig(num_virtual_tokens=3),
+    "p-tuning": lambda: peft.PromptEncoderConfig(num_virtual_tokens=3, encoder_hidden_size=16),
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_trains_and_generates_what_its_logits_say(tiny_model, architecture, method, tmp_path):
     config = METHODS[method]()
@@ -97,7 +90,7 @@ def test_every_method_trains_and_generates_what_its_logits_say(tiny_model, archi
         pytest.skip("refused: test_prefix_tuning_is_refused_with_latent_attention")
     if method == "ia3" and "kv_lora_rank" in architecture:
         config.target_modules = {"kv_b_proj", "down_proj"}
-    adapted = get_peft_model(tiny_model(**architecture), config).double()
+    adapted = peft.get_peft_model(tiny_model(**architecture), config).double()
     plain = logits_of(tiny_model(**architecture))
     losses = trained(adapted)
     assert losses[-1] < 0.95 * losses[0]
@@ -114,13 +107,13 @@ def test_every_method_trains_and_generates_what_its_logits_say(tiny_model, archi
         assert adapted.generate(**options).equal(listed.sequences)
         assert listed.past_key_values.cross_attention_cache.layers[0].keys.shape[0] == 2 * beams
     adapted.save_pretrained(tmp_path)
-    loaded = PeftModel.from_pretrained(tiny_model(**architecture), tmp_path).double().eval()
+    loaded = peft.PeftModel.from_pretrained(tiny_model(**architecture), tmp_path).double().eval()
     torch.testing.assert_close(logits_of(loaded), logits_of(adapted), rtol=0, atol=1e-5)
 
 
 def test_prefix_tuning_is_refused_with_latent_attention(tiny_model):
-    config = PrefixTuningConfig(num_virtual_tokens=3, task_type="SEQ_2_SEQ_LM")
-    adapted = get_peft_model(tiny_model(num_key_value_heads=None, kv_lora_rank=6), config).double()
+    config = peft.PrefixTuningConfig(num_virtual_tokens=3, task_type="SEQ_2_SEQ_LM")
+    adapted = peft.get_peft_model(tiny_model(num_key_value_heads=None, kv_lora_rank=6), config).double()
     with pytest.raises(ValueError, match=r"hold 4 keys of 4 elements .* one latent of 6"):
         adapted(input_ids=SOURCE, attention_mask=MASK, labels=LABELS)
 
@@ -128,7 +121,7 @@ def test_prefix_tuning_is_refused_with_latent_attention(tiny_model):
 def test_the_adapter_methods_of_transformers(tiny_model, tmp_path):
     model = tiny_model()
     plain = logits_of(model)
-    model.add_adapter(LoraConfig(r=2, target_modules=["q_proj"], init_lora_weights=False), adapter_name="first")
+    model.add_adapter(peft.LoraConfig(r=2, target_modules=["q_proj"], init_lora_weights=False), adapter_name="first")
     adapted = logits_of(model)
     assert (adapted - plain).abs().max() > 1e-3
     model.disable_adapters()

@@ -67,6 +67,7 @@ print(os.environ.get("GOMP_SPINCOUNT"))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("own", "value"), [({}, "2000"), ({"GOMP_SPINCOUNT": "7"}, "7"), ({"OMP_WAIT_POLICY": "passive"}, None)]
 )
@@ -81,6 +82,7 @@ def test_waiting_threads_sleep_early_unless_the_user_says_otherwise(own, value):
     assert set(read) <= {value or "0"}
 
 
+@pytest.mark.slow
 def test_few_kernels_are_kept_unless_the_user_says_otherwise():
     names = ("LRU_CACHE_CAPACITY", "ONEDNN_PRIMITIVE_CACHE_CAPACITY")
     code = IMPORT_TORCH.replace('os.environ.get("GOMP_SPINCOUNT")', f"*map(os.environ.get, {names})")
@@ -170,6 +172,7 @@ def test_refusals_need_no_library(arguments, words):
     assert "Traceback" not in errors
 
 
+@pytest.mark.slow
 def test_importing_the_package_registers_it():
     program = "import glossa\nfrom transformers import AutoConfig\nprint(AutoConfig.for_model('glossa').model_type)"
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -213,9 +216,7 @@ def test_one_of_several_processes_reports(monkeypatch, environment, level):
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     levels = []
-    monkeypatch.setattr(
-        logging, "basicConfig", lambda **options: levels.append(logging.getLevelName(options["level"]))
-    )
+    monkeypatch.setattr(logging, "basicConfig", lambda level, **_: levels.append(logging.getLevelName(level)))
     run(lambda arguments: None, [])
     assert levels == [level]
 

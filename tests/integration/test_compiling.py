@@ -121,11 +121,9 @@ class FirstStep(torch.nn.Module):
 
     def forward(self, decoder_input_ids, states, attention_mask):
         outputs = self.model(
-            decoder_input_ids=decoder_input_ids,
-            encoder_outputs=(states,),
-            attention_mask=attention_mask,
+            decoder_input_ids=decoder_input_ids, encoder_outputs=(states,), attention_mask=attention_mask,
             use_cache=True,
-        )
+        )  # fmt: skip
         return outputs.logits, *stacked(outputs.past_key_values)
 
 
@@ -135,12 +133,9 @@ class NextStep(FirstStep):
     def forward(self, decoder_input_ids, states, attention_mask, target, source):
         cache = EncoderDecoderCache(DynamicCache(list(target)), DynamicCache(list(source)))
         outputs = self.model(
-            decoder_input_ids=decoder_input_ids,
-            encoder_outputs=(states,),
-            attention_mask=attention_mask,
-            past_key_values=cache,
-            use_cache=True,
-        )
+            decoder_input_ids=decoder_input_ids, encoder_outputs=(states,), attention_mask=attention_mask,
+            past_key_values=cache, use_cache=True,
+        )  # fmt: skip
         return outputs.logits, *stacked(outputs.past_key_values)
 
 
@@ -175,10 +170,9 @@ def test_exported_decoder_steps_generate_the_same_tokens(tiny_model, architectur
     )
     _, target, source = first.module()(prefix, states, MASK)
     following = torch.export.export(
-        NextStep(model),
-        (prefix[:, :1], states, MASK, target.detach(), source.detach()),
+        NextStep(model), (prefix[:, :1], states, MASK, target.detach(), source.detach()),
         dynamic_shapes=({}, *source_shapes, {4: Dim.AUTO}, {4: length}),
-    )
+    )  # fmt: skip
     longer, mask = torch.cat((SOURCE, 0 * SOURCE[:, :3]), 1), torch.cat((MASK, 0 * MASK[:, :3]), 1)
     states = model.get_encoder()(longer, attention_mask=mask).last_hidden_state
     logits, target, source = first.module()(TARGET, states, mask)

@@ -15,9 +15,8 @@ FULL = [
 ]
 MEMORY = [
     RuntimeError("[enforce fail at alloc_cpu.cpp:114] . DefaultCPUAllocator: can't allocate memory: you tried to."),
-    RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB."),
-    MemoryError("Unable to allocate 7 GiB."),
-]
+    RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB."), MemoryError("Unable to allocate 7 GiB."),
+]  # fmt: skip
 
 
 @pytest.fixture

@@ -20,11 +20,9 @@ def real(logits):
 
 def arguments():
     return {
-        "input_ids": SOURCE,
-        "attention_mask": MASK,
-        "decoder_input_ids": TARGET,
+        "input_ids": SOURCE, "attention_mask": MASK, "decoder_input_ids": TARGET,
         "decoder_attention_mask": TARGET_MASK,
-    }
+    }  # fmt: skip
 
 
 @torch.no_grad()
@@ -103,10 +101,9 @@ def test_tuples_equal_model_outputs(tiny_model, architecture):
 
 @torch.no_grad()
 @pytest.mark.parametrize(
-    ("kept", "positions"),
-    [(0, [0, 1, 2, 3, 4]), (1, [4]), (3, [2, 3, 4]), (torch.tensor([0, 3]), [0, 3])],
+    ("kept", "positions"), [(0, [0, 1, 2, 3, 4]), (1, [4]), (3, [2, 3, 4]), (torch.tensor([0, 3]), [0, 3])],
     ids=["all", "last", "last three", "chosen"],
-)
+)  # fmt: skip
 def test_logits_to_keep(tiny_model, architecture, kept, positions):
     model = tiny_model(**architecture)
     same(model(**arguments(), logits_to_keep=kept).logits, model(**arguments()).logits[:, positions])
@@ -123,9 +120,8 @@ def test_the_loss_is_the_mean_over_labels(tiny_model, architecture):
     for items in (32, torch.tensor(32)):
         same(
             model(SOURCE, attention_mask=MASK, labels=LABELS, num_items_in_batch=items).loss.double(),
-            expected / 32,
-            1e-6,
-        )
+            expected / 32, 1e-6,
+        )  # fmt: skip
     assert outputs.past_key_values is None
     shifted = torch.tensor([[2, 20, 21, 1, 0], [2, 30, 31, 32, 33]])
     same(model(SOURCE, attention_mask=MASK, decoder_input_ids=shifted).logits, outputs.logits)
@@ -164,10 +160,9 @@ def test_half_precision_is_close_and_keeps_its_dtype(tiny_model, architecture, d
 
 
 VARIANTS = {
-    "all heads": {"num_key_value_heads": None},
-    "grouped": {"num_key_value_heads": 2},
+    "all heads": {"num_key_value_heads": None}, "grouped": {"num_key_value_heads": 2},
     "one": {"num_key_value_heads": 1, "tie_word_embeddings": False},
-}
+}  # fmt: skip
 
 
 def attended(model):
@@ -177,13 +172,10 @@ def attended(model):
     steps = []
     for first, last in ((0, 3), (3, 4), (4, 5)):
         step = model(
-            encoder_outputs=(whole.encoder_last_hidden_state,),
-            attention_mask=MASK,
-            decoder_input_ids=TARGET[:, first:last],
-            decoder_attention_mask=TARGET_MASK[:, :last],
-            past_key_values=cache,
-            use_cache=True,
-        )
+            encoder_outputs=(whole.encoder_last_hidden_state,), attention_mask=MASK,
+            decoder_input_ids=TARGET[:, first:last], decoder_attention_mask=TARGET_MASK[:, :last],
+            past_key_values=cache, use_cache=True,
+        )  # fmt: skip
         steps.append(step.logits)
     alone = model(SOURCE[1:], decoder_input_ids=TARGET[1:]).logits
     return whole.encoder_last_hidden_state[MASK.bool()], real(whole.logits), real(torch.cat(steps, 1)), alone

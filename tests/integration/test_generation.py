@@ -103,10 +103,9 @@ def single(model, row, **settings):
 
 
 @pytest.mark.parametrize(
-    "settings",
-    [{}, {"num_beams": 3}, {"use_cache": False}, {"cache_implementation": "static"}],
+    "settings", [{}, {"num_beams": 3}, {"use_cache": False}, {"cache_implementation": "static"}],
     ids=["greedy", "beam", "uncached", "static"],
-)
+)  # fmt: skip
 def test_batched_prefixes_continue_like_single_ones(tiny_model, architecture, settings):
     model = tiny_model(**architecture)
     batched = ids(
@@ -156,21 +155,17 @@ def test_generation_continues_from_a_returned_cache(tiny_model, architecture):
     first = model.generate(SOURCE[1:], max_new_tokens=4, min_new_tokens=4, return_dict_in_generate=True)
     assert first.past_key_values.get_seq_length() == 4
     later = model.generate(
-        encoder_outputs=encoded,
-        decoder_input_ids=first.sequences,
-        decoder_attention_mask=torch.ones_like(first.sequences),
-        past_key_values=first.past_key_values,
-        max_new_tokens=4,
-        min_new_tokens=4,
-    )
+        encoder_outputs=encoded, decoder_input_ids=first.sequences,
+        decoder_attention_mask=torch.ones_like(first.sequences), past_key_values=first.past_key_values,
+        max_new_tokens=4, min_new_tokens=4,
+    )  # fmt: skip
     assert later.equal(whole)
 
 
 SEVERAL = {
-    "beams": {"num_beams": 3},
-    "static": {"num_beams": 3, "cache_implementation": "static"},
+    "beams": {"num_beams": 3}, "static": {"num_beams": 3, "cache_implementation": "static"},
     "sampling": {"do_sample": True, "num_return_sequences": 3},
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("settings", SEVERAL.values(), ids=SEVERAL)

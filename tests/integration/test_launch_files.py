@@ -23,16 +23,6 @@ ROOT = Path(__file__).parents[2]
 ACCELERATE, LAUNCH = ROOT / "configuration" / "accelerate", ROOT / "configuration" / "launch"
 
 
-def test_every_file_has_a_test():
-    assert {path.name for path in ACCELERATE.iterdir()} == {
-        "single.yaml", "eight_gpus.yaml", "several_nodes.yaml", "fsdp.yaml", "deepspeed_zero2.yaml",
-    }  # fmt: skip
-    assert {path.name for path in LAUNCH.iterdir()} == {
-        "slurm.sh", "Dockerfile", "sky.yaml", "hf_job.py", "serve.Dockerfile", "serve.compose.yaml", "ray.sh",
-        "ray.yaml",
-    }  # fmt: skip
-
-
 def launched(words):
     """The arguments of `accelerate launch WORDS`, with those of its file."""
     arguments, _, _ = _validate_launch_command(launch_command_parser().parse_args(words))

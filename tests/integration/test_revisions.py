@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 
+import pytest
 import torch
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration
@@ -11,6 +12,7 @@ from glossa import GlossaConfig, GlossaForConditionalGeneration
 LOAD = """
 import json, sys
 sys.modules["glossa"] = None
+import pytest
 import torch
 from transformers import AutoModelForSeq2SeqLM
 torch.set_num_threads(1)
@@ -26,6 +28,7 @@ print(json.dumps({
 """
 
 
+@pytest.mark.slow
 def test_two_revisions_keep_their_own_code_in_one_process(early, tmp_path):
     torch.manual_seed(0)
     config = GlossaConfig(vocab_size=50, d_model=16, encoder_layers=1, decoder_layers=1, encoder_ffn_dim=24)
@@ -43,11 +46,8 @@ def test_two_revisions_keep_their_own_code_in_one_process(early, tmp_path):
     environment.pop("HF_MODULES_CACHE", None)
     process = subprocess.run(
         [early.path / "python", "-I", "-c", LOAD, tmp_path / "revision-1", tmp_path / "revision-2"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+        env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
     assert process.returncode == 0, process.stderr
     there = json.loads(process.stdout.splitlines()[-1])
     assert there["revisions"] == there["configurations"] == [1, 2]

@@ -14,28 +14,23 @@ from glossa import GlossaConfig, GlossaForConditionalGeneration, GlossaModel
 SOURCE = torch.tensor([[9, 8, 7, 6, 5, 1], [11, 12, 13, 14, 15, 16]])
 TARGET = torch.tensor([[2, 20, 21, 22, 23], [2, 30, 31, 32, 33]])
 TYINGS = {
-    "one matrix": {},
-    "target and output": {"share_encoder_decoder_embeddings": False},
+    "one matrix": {}, "target and output": {"share_encoder_decoder_embeddings": False},
     "two vocabularies": {"share_encoder_decoder_embeddings": False, "decoder_vocab_size": 37},
     "three matrices": {"tie_word_embeddings": False},
     "three matrices, two vocabularies": {"tie_word_embeddings": False, "decoder_vocab_size": 37},
-}
+}  # fmt: skip
 # The embedding matrices in a saved file, with their number of rows.
 STORED = {
     "one matrix": {"model.decoder.embed_tokens.weight": 50},
     "target and output": {"model.encoder.embed_tokens.weight": 50, "model.decoder.embed_tokens.weight": 50},
     "two vocabularies": {"model.encoder.embed_tokens.weight": 50, "model.decoder.embed_tokens.weight": 37},
     "three matrices": {
-        "model.encoder.embed_tokens.weight": 50,
-        "model.decoder.embed_tokens.weight": 50,
-        "lm_head.weight": 50,
+        "model.encoder.embed_tokens.weight": 50, "model.decoder.embed_tokens.weight": 50, "lm_head.weight": 50,
     },
     "three matrices, two vocabularies": {
-        "model.encoder.embed_tokens.weight": 50,
-        "model.decoder.embed_tokens.weight": 37,
-        "lm_head.weight": 37,
+        "model.encoder.embed_tokens.weight": 50, "model.decoder.embed_tokens.weight": 37, "lm_head.weight": 37,
     },
-}
+}  # fmt: skip
 
 
 @torch.no_grad()

@@ -84,12 +84,6 @@ def test_bad_settings(call, good, tmp_path, arguments, words):
     assert all(word in message for word in words), message
 
 
-def test_a_language_without_an_anki_archive(call):
-    message = call("train.py", "--dataset", "anki", "--target_language", "xx")
-    assert message.startswith("error: ")
-    assert "xx" in message and "de" in message, "the available languages are listed"
-
-
 def test_a_finished_run_is_not_overwritten(call, good, tmp_path):
     (tmp_path / "run").mkdir()
     weights = write(tmp_path / "run" / "model.safetensors", b"precious")

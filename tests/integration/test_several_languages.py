@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import yaml
 from datasets import load_dataset
+from refusals import refused
 from transformers import EvalPrediction
 
 from glossa import GlossaConfig, TranslationPipeline
@@ -55,10 +56,9 @@ def recipe(tmp_path_factory):
     (folder / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     data = {"data_path": str(folder / "pairs.jsonl")}
     sources = [
-        data | {"name": "en-de", "target_language": "German"},
-        data | {"name": "en-fr", "target_language": "fr"},
+        data | {"name": "en-de", "target_language": "German"}, data | {"name": "en-fr", "target_language": "fr"},
         data | {"name": "de-en", "source_language": "de", "target_language": "en"},
-    ]
+    ]  # fmt: skip
     path = folder / "recipe.yaml"
     path.write_text(yaml.safe_dump(SMALL | {"sources": sources, "output_dir": str(folder / "run")}))
     return path
@@ -103,9 +103,8 @@ def test_scores_of_each_language(run):
     assert {"eval_bleu", "eval_chrf", "eval_bleu_de", "eval_bleu_fr", "eval_bleu_en"} <= last.keys()
     assert [row["language"] for row in RunFolder(run).samples] == ["de"] * 2 + ["fr"] * 2 + ["en"] * 2
     card = str(build_card(run, "someone/several"))
-    assert (
-        'print(translate("...", tgt_lang="de"))' in card and 'tokenizer.tgt_lang = "de"  # one of de, fr, en' in card
-    )
+    for line in ('print(translate("...", tgt_lang="de"))', 'tokenizer.tgt_lang = "de"  # one of de, fr, en'):
+        assert line in card
     assert "from several languages to German, French and English" in card and "| test | fr, beam 2 |" in card
 
 
@@ -147,6 +146,7 @@ def test_plain_generate_and_the_pipeline(parts):
         pipeline("cat dog", tgt_lang="it")
 
 
+@pytest.mark.slow
 def test_the_commands_take_the_language(run, parts, tmp_path, capsys, monkeypatch):
     model, tokenizer = parts
     expected = Translator(model, tokenizer.into("fr")).best(["cat dog", "red house"])
@@ -161,11 +161,9 @@ def test_the_commands_take_the_language(run, parts, tmp_path, capsys, monkeypatc
         (["--target_language", "it"], r"--target_language is it, but .*run translates into de, fr, en\."),
     ):
         for workers in ([], ["--workers", "2"]):
-            with pytest.raises(GlossaError, match=message):
-                translate.main([str(run), *files, *wanted, *workers])
+            refused(message, translate.main, [str(run), *files, *wanted, *workers])
             target.unlink(missing_ok=True)
-    with pytest.raises(GlossaError, match="--target_language is not given"):
-        score.main([str(run)])
+    refused("--target_language is not given", score.main, [str(run)])
     capsys.readouterr()
     for language, references in (("de", GERMAN), ("fr", FRENCH)):
         score.main([str(run), "--target_language", language, "--num_beams", "1", "--n_bootstrap", "2",
@@ -182,10 +180,8 @@ def test_a_model_of_one_language_takes_no_other_and_one_of_several_needs_one(tin
     tokenizer = load_tokenizer(str(tiny_run))
     Languages.choose(tokenizer, "MODEL", None)
     Languages.choose(tokenizer, "MODEL", "French")
-    with pytest.raises(GlossaError, match="is de, but MODEL translates into fr only"):
-        Languages.choose(tokenizer, "MODEL", "de")
-    with pytest.raises(GlossaError, match=r"MODEL translates into de, fr, en\. Give one of them"):
-        Languages.choose(parts[1], "MODEL", None)
+    refused("is de, but MODEL translates into fr only", Languages.choose, tokenizer, "MODEL", "de")
+    refused(r"MODEL translates into de, fr, en\. Give one of them", Languages.choose, parts[1], "MODEL", None)
 
 
 def test_the_handler(parts):
@@ -205,8 +201,7 @@ def test_distillation_takes_the_language_of_the_pairs(run, tmp_path):
     forward, back = load_teacher([str(run)], ("en", "fr")), load_teacher([str(run)], ("fr", "it"))
     assert (forward.reverse, forward.translator.tokenizer.tgt_lang) == (False, "fr")
     assert (back.reverse, back.translator.tokenizer.tgt_lang) == (True, "fr")
-    with pytest.raises(GlossaError, match="run translates into de, fr, en, but the pairs are it and nl"):
-        load_teacher([str(run)], ("it", "nl"))
+    refused("run translates into de, fr, en, but the pairs are it and nl", load_teacher, [str(run)], ("it", "nl"))
     with pytest.raises(GlossaError, match=r"was trained on pairs of several target languages\. Give --data_path"):
         distill.main([str(run), "--output", str(tmp_path / "x.jsonl"), "--source_language", "en",
                       "--target_language", "fr"])  # fmt: skip
@@ -244,8 +239,7 @@ def test_a_run_is_continued_with_the_same_languages_only(recipe, run):
     settings["sources"][1]["target_language"] = "it"
     changed = recipe.with_name("changed.yaml")
     changed.write_text(yaml.safe_dump(settings | {"trust_data": True}))
-    with pytest.raises(GlossaError, match="was trained with other settings: sources was"):
-        train(parse_settings([str(changed)]))
+    refused("was trained with other settings: sources was", train, parse_settings([str(changed)]))
 
 
 def test_another_run_starts_from_it_with_its_languages_only(recipe, run, tmp_path):

@@ -26,12 +26,9 @@ UNUSUAL = {
 }  # fmt: skip
 # The fields that do not go with those.
 ROTARY = {
-    "rotary_cross_attention": True,
-    "kv_lora_rank": 12,
-    "q_lora_rank": 20,
-    "qk_rope_head_dim": 6,
+    "rotary_cross_attention": True, "kv_lora_rank": 12, "q_lora_rank": 20, "qk_rope_head_dim": 6,
     "num_key_value_heads": 4,
-}
+}  # fmt: skip
 LATENT = {"num_key_value_heads": None, "kv_lora_rank": 8}
 UNUSUAL |= {"alignment_layer": 0}
 LEARNED = {"position_embedding_type": "learned"}
@@ -105,14 +102,13 @@ def test_a_setting_given_while_loading_is_checked(tmp_path, auto, override, mess
 @pytest.mark.parametrize(
     ("settings", "shape"),
     [
-        ({}, (2, 64)),
-        ({"num_key_value_heads": None}, (4, 64)),
+        ({}, (2, 64)), ({"num_key_value_heads": None}, (4, 64)),
         ({"head_dim": 6, "encoder_attention_heads": 2}, (2, 6)),
         ({"decoder_attention_heads": 2, "num_key_value_heads": None}, (2, 128)),
         ({"decoder_attention_heads": 8, "num_key_value_heads": 1}, (1, 32)),
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_the_configuration_has_the_shape_of_the_cache(settings, shape, tmp_path):
     config = GlossaConfig(vocab_size=20, encoder_layers=1, decoder_layers=1, **settings)
     config.save_pretrained(tmp_path)
@@ -135,21 +131,18 @@ def test_common_names_of_transformers_map_to_fields():
     assert "hidden_size" not in config.to_dict()
 
 
+POSITIVE = (
+    "vocab_size", "decoder_vocab_size", "encoder_layers", "decoder_layers", "encoder_ffn_dim", "decoder_ffn_dim",
+    "max_source_positions", "max_target_positions", "encoder_attention_heads", "decoder_attention_heads",
+)  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("settings", "field", "value", "allowed"),
     [
-        ({"vocab_size": 0}, "vocab_size", "0", "at least 1"),
-        ({"decoder_vocab_size": 0}, "decoder_vocab_size", "0", "at least 1"),
+        *(({field: 0}, field, "0", "at least 1") for field in POSITIVE),
         ({"decoder_vocab_size": -4}, "decoder_vocab_size", "-4", "at least 1"),
         ({"d_model": -8}, "d_model", "-8", "at least 1"),
-        ({"encoder_layers": 0}, "encoder_layers", "0", "at least 1"),
-        ({"decoder_layers": 0}, "decoder_layers", "0", "at least 1"),
-        ({"encoder_ffn_dim": 0}, "encoder_ffn_dim", "0", "at least 1"),
-        ({"decoder_ffn_dim": 0}, "decoder_ffn_dim", "0", "at least 1"),
-        ({"max_source_positions": 0}, "max_source_positions", "0", "at least 1"),
-        ({"max_target_positions": 0}, "max_target_positions", "0", "at least 1"),
-        ({"encoder_attention_heads": 0}, "encoder_attention_heads", "0", "at least 1"),
-        ({"decoder_attention_heads": 0}, "decoder_attention_heads", "0", "at least 1"),
         ({"num_key_value_heads": 0}, "num_key_value_heads", "0", "at least 1, or None"),
         ({"head_dim": -2}, "head_dim", "-2", "at least 1, or None"),
         ({"dropout": 1.0}, "dropout", "1.0", "at least 0 and below 1"),

@@ -156,21 +156,6 @@ def test_checkpointing_keeps_the_gradient_of_the_balance_loss(tiny_model, re_ent
 
 
 @torch.no_grad()
-def test_an_expert_without_tokens_is_not_computed_in_evaluation():
-    ours = block(num_experts_per_tok=1)
-    ours.router.weight.zero_()
-    ours.router.weight[2] = 1.0
-    calls = []
-    for index, expert in enumerate(ours.experts):
-        expert.register_forward_hook(lambda *_, index=index: calls.append(index))
-    states = torch.rand(2, 3, 16)  # positive, so that expert 2 has the largest logit
-    output, _ = ours(states)
-    assert calls == [2]
-    weight = (states.sum(-1).exp() / (states.sum(-1).exp() + 3)).unsqueeze(-1)  # softmax over (s, 0, 0, 0)
-    same(output, ours.experts[2](states) * weight, 1e-5)
-
-
-@torch.no_grad()
 def test_the_router_computes_in_float32(tiny_model):
     ours = block().bfloat16()
     states = torch.randn(3, 5, 16).bfloat16()

@@ -17,12 +17,7 @@ MASK = (SOURCE != 0).long()
 #   A B end  0.60 x 0.35 x 0.90 = 0.189        A end    0.60 x 0.20 = 0.120
 #   B C end  0.40 x 0.10 x 1.00 = 0.040
 # Greedy search takes A (0.60 > 0.40), then C. Two beams also keep B, whose sequence is likelier.
-TABLE = {
-    START: {A: 0.6, B: 0.4},
-    A: {EOS: 0.2, C: 0.45, B: 0.35},
-    B: {EOS: 0.9, C: 0.1},
-    C: {EOS: 1.0},
-}
+TABLE = {START: {A: 0.6, B: 0.4}, A: {EOS: 0.2, C: 0.45, B: 0.35}, B: {EOS: 0.9, C: 0.1}, C: {EOS: 1.0}}
 
 
 @pytest.fixture
@@ -175,12 +170,9 @@ def test_targets_that_share_a_source_equal_targets_with_separate_sources(tiny_mo
             )
             cache = first.past_key_values
             following = model(
-                encoder_outputs=(states,),
-                attention_mask=mask,
-                decoder_input_ids=TARGETS[:, 1:2],
-                past_key_values=cache,
-                **attended,
-            )
+                encoder_outputs=(states,), attention_mask=mask, decoder_input_ids=TARGETS[:, 1:2],
+                past_key_values=cache, **attended,
+            )  # fmt: skip
         return first, following
 
     shared, own = logits(states, MASK), logits(states.repeat_interleave(3, 0), MASK.repeat_interleave(3, 0))
@@ -197,16 +189,12 @@ def test_targets_that_share_a_source_equal_targets_with_separate_sources(tiny_mo
 @pytest.mark.parametrize(
     "settings",
     [
-        {"num_beams": 4},
-        {"num_beams": 4, "num_return_sequences": 3, "do_sample": True},
-        {"num_beams": 4, "cache_implementation": "static"},
-        {"num_return_sequences": 3, "do_sample": True},
+        {"num_beams": 4}, {"num_beams": 4, "num_return_sequences": 3, "do_sample": True},
+        {"num_beams": 4, "cache_implementation": "static"}, {"num_return_sequences": 3, "do_sample": True},
         {"num_beams": 2, "use_cache": False},
     ],
-)
-def test_beams_that_share_a_source_find_the_same_as_with_separate_sources(
-    tiny_model, architecture, monkeypatch, settings
-):
+)  # fmt: skip
+def test_beams_that_share_a_source_find_the_same_as_with_their_own(tiny_model, architecture, monkeypatch, settings):
     model = tiny_model(**architecture)
     settings = {"max_new_tokens": 12, "min_new_tokens": 6, "attention_mask": MASK} | settings
     rows = []
@@ -218,9 +206,7 @@ def test_beams_that_share_a_source_find_the_same_as_with_separate_sources(
     assert set(rows) == {2}
     # As in transformers: each beam has its own source, reordered with it.
     monkeypatch.setattr(
-        GlossaForConditionalGeneration,
-        "_expand_inputs_for_generation",
-        GenerationMixin._expand_inputs_for_generation,
+        GlossaForConditionalGeneration, "_expand_inputs_for_generation", GenerationMixin._expand_inputs_for_generation
     )
     monkeypatch.delattr(GlossaGenerationMixin, "_reorder_cache")
     rows.clear()
@@ -255,12 +241,9 @@ def own_and_transformers(model, monkeypatch, **settings):
 def test_greedy_search_drops_finished_rows_and_equals_transformers(tiny_model, architecture, monkeypatch, mask):
     # Every third token is an end, and each row has its own length limit.
     own, transformers, rows, all_rows = own_and_transformers(
-        tiny_model(**architecture),
-        monkeypatch,
-        eos_token_id=list(range(1, 37, 3)),
-        stopping_criteria=[LengthLimit(torch.arange(16).roll(5) + 2)],
-        attention_mask=mask,
-    )
+        tiny_model(**architecture), monkeypatch, eos_token_id=list(range(1, 37, 3)),
+        stopping_criteria=[LengthLimit(torch.arange(16).roll(5) + 2)], attention_mask=mask,
+    )  # fmt: skip
     assert own.equal(transformers)
     assert set(all_rows) == {16} and len(rows) == len(all_rows)
     lengths = (own[:, 1:] != PAD).sum(1)
@@ -274,15 +257,12 @@ def test_greedy_search_drops_finished_rows_and_equals_transformers(tiny_model, a
 @pytest.mark.parametrize(
     "settings",
     [
-        {},
-        {"length_penalty": 0.0, "num_return_sequences": 3},
-        {"length_penalty": 2.0, "early_stopping": "never"},
-        {"length_penalty": -1.0, "early_stopping": "never"},
-        {"early_stopping": True, "num_return_sequences": 2},
+        {}, {"length_penalty": 0.0, "num_return_sequences": 3}, {"length_penalty": 2.0, "early_stopping": "never"},
+        {"length_penalty": -1.0, "early_stopping": "never"}, {"early_stopping": True, "num_return_sequences": 2},
         {"num_beams": 2, "decoder_input_ids": torch.tensor([[2, 9, 9]] * 16)},
         {"eos_token_id": list(range(4, 37))},
     ],
-)
+)  # fmt: skip
 def test_beam_search_drops_finished_rows_and_equals_that_of_transformers(
     tiny_model, architecture, monkeypatch, mask, settings
 ):
@@ -290,12 +270,9 @@ def test_beam_search_drops_finished_rows_and_equals_that_of_transformers(
     settings = {"num_beams": 4, "length_penalty": 1.0, "early_stopping": False} | settings
     settings = {"eos_token_id": list(range(1, 37, 9))} | settings
     own, transformers, rows, all_rows = own_and_transformers(
-        tiny_model(**architecture),
-        monkeypatch,
-        stopping_criteria=[LengthLimit(limits)],
-        attention_mask=mask,
+        tiny_model(**architecture), monkeypatch, stopping_criteria=[LengthLimit(limits)], attention_mask=mask,
         **settings,
-    )
+    )  # fmt: skip
     assert own.equal(transformers)
     beams = settings["num_beams"]
     assert set(all_rows) == {16 * beams} and len(rows) <= len(all_rows)

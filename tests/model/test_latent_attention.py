@@ -17,13 +17,12 @@ MASK = (SOURCE != 0).long()
 TARGETS = torch.tensor([[2, 20, 21, 22], [2, 30, 31, 32], [2, 23, 24, 25], [2, 33, 34, 35]])
 LATENT = {"num_key_value_heads": None, "kv_lora_rank": 6}
 KINDS = {
-    "rotary": LATENT,
-    "compressed queries": LATENT | {"q_lora_rank": 10, "qk_rope_head_dim": 4},
+    "rotary": LATENT, "compressed queries": LATENT | {"q_lora_rank": 10, "qk_rope_head_dim": 4},
     "rotary cross-attention": LATENT | {"rotary_cross_attention": True},
     "sinusoidal": LATENT | {"position_embedding_type": "sinusoidal", "norm_type": "layer"},
     "heads of each side": LATENT | {"decoder_attention_heads": 2, "head_dim": 8},
     "not latent, rotary cross-attention": {"rotary_cross_attention": True},
-}
+}  # fmt: skip
 
 
 def interleaved(weight, heads, plain, turned):
@@ -106,11 +105,9 @@ def test_padding_on_the_left_changes_nothing(tiny_model, kind):
     source = torch.tensor([[0, 0, *SOURCE[1].tolist()]])
     target = torch.tensor([[0, 0, 0, *TARGETS[2].tolist()]])
     outputs = model(
-        source,
-        attention_mask=(source != 0).long(),
-        decoder_input_ids=target,
+        source, attention_mask=(source != 0).long(), decoder_input_ids=target,
         decoder_attention_mask=(target != 0).long(),
-    )
+    )  # fmt: skip
     same(outputs.logits[:, 3:], expected)
 
 

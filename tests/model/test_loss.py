@@ -102,8 +102,7 @@ def test_chunked_loss_and_gradients_equal_those_of_whole_logits(rows, smoothing,
 def test_chunked_gradient_equals_finite_differences(smoothing, excluded):
     states, weight, labels = states_and_labels(3, torch.float64)
     assert torch.autograd.gradcheck(
-        lambda states, weight: 3 * chunked_cross_entropy(states, weight, labels, smoothing, excluded),
-        (states, weight),
+        lambda states, weight: 3 * chunked_cross_entropy(states, weight, labels, smoothing, excluded), (states, weight)
     )
 
 

@@ -77,12 +77,9 @@ def test_logits_equal_those_of_torch_nn_transformer(tiny_model, norm_position, a
 
     padding = MASK == 0
     states = theirs(
-        embedded(ours.model.encoder, SOURCE),
-        embedded(ours.model.decoder, TARGET),
-        tgt_mask=torch.ones(5, 5).triu(1).bool(),
-        src_key_padding_mask=padding,
-        memory_key_padding_mask=padding,
-    )
+        embedded(ours.model.encoder, SOURCE), embedded(ours.model.decoder, TARGET),
+        tgt_mask=torch.ones(5, 5).triu(1).bool(), src_key_padding_mask=padding, memory_key_padding_mask=padding,
+    )  # fmt: skip
     logits = ours(SOURCE, attention_mask=MASK, decoder_input_ids=TARGET).logits
     same(logits, states @ ours.lm_head.weight.T, tolerance)
     assert logits.std() > 0.1  # nearly constant logits would prove little
@@ -151,9 +148,8 @@ def test_an_encoder_layer_equals_that_of_llama(tiny_model, head_dim):
     positions = torch.arange(7)[None]
     _, rotary = ours.model.encoder.embeddings(states, positions)
     expected = theirs(
-        states,
-        attention_mask=torch.zeros(1, 1, 7, 7),
+        states, attention_mask=torch.zeros(1, 1, 7, 7),
         position_embeddings=LlamaRotaryEmbedding(config)(states, positions),
-    )
+    )  # fmt: skip
     same(layer(states, None, rotary)[0], expected, 1e-5)
     assert (expected - states).abs().max() > 0.1

@@ -65,7 +65,7 @@ def test_blank_text_is_one_blank_segment():
         ("I see. He goes.", ["Je vois.", "Il part."], "Je vois. Il part."),
         ("I see. He goes.", ["", "Il part."], " Il part."),
     ],
-)
+)  # fmt: skip
 def test_the_space_between_sentences_is_that_of_the_target(text, translations, expected):
     assert join_segments(segment_text(text), translations) == expected
 
@@ -78,11 +78,10 @@ def test_the_space_between_sentences_is_that_of_the_target(text, translations, e
         ("one two three, four five", ["Un...", "Deux."], "Un... Deux."),
         ("one two three, four five", ["一。", "二。"], "一，二。"),
         ("一二三四五六七八，一二三四五六七八", ["Un.", "Deux."], "Un, Deux."),
-        ("one two.\nfour", ["Un.", "Deux."], "Un.\nDeux."),
-        ("one two\nfour", ["Un.", "Deux."], "Un.\nDeux."),
+        ("one two.\nfour", ["Un.", "Deux."], "Un.\nDeux."), ("one two\nfour", ["Un.", "Deux."], "Un.\nDeux."),
         ("one two! Four", ["Un.", "Deux."], "Un. Deux."),
     ],
-)
+)  # fmt: skip
 def test_a_cut_sentence_has_no_period_inside(text, translations, expected):
     segments = segment_text(text, fits=lambda piece: len(piece) <= 15)
     assert join_segments(segments, translations) == expected

@@ -11,12 +11,9 @@ from glossa.model.sentences_glossa import split_text
 @pytest.mark.parametrize(
     ("text", "sentences", "between"),
     [
-        ("one\ntwo", ["one", "two"], ["\n", ""]),
-        ("One.\nTwo.", ["One.", "Two."], ["\n", ""]),
-        ("  One.  Two. ", ["One.", "Two."], ["  ", ""]),
-        ("a\n\n  b\n", ["a", "b"], ["\n\n  ", ""]),
-        (" \n ", [""], [""]),
-        ("", [""], [""]),
+        ("one\ntwo", ["one", "two"], ["\n", ""]), ("One.\nTwo.", ["One.", "Two."], ["\n", ""]),
+        ("  One.  Two. ", ["One.", "Two."], ["  ", ""]), ("a\n\n  b\n", ["a", "b"], ["\n\n  ", ""]),
+        (" \n ", [""], [""]), ("", [""], [""]),
         ("Dr. Who came. He left.", ["Dr. Who came.", "He left."], [" ", ""]),
         ("Am 3. Mai kam er. Dann ging er.", ["Am 3. Mai kam er.", "Dann ging er."], [" ", ""]),
         ("Siehe S. 5. Es war 5. Mehr nicht.", ["Siehe S. 5.", "Es war 5.", "Mehr nicht."], [" ", " ", ""]),
@@ -27,7 +24,7 @@ from glossa.model.sentences_glossa import split_text
         ("他说：“好。”我走了。", ["他说：“好。”", "我走了。"], ["", ""]),
         ("「行く！」と言った。", ["「行く！」と言った。"], [""]),
     ],
-)
+)  # fmt: skip
 def test_sentences_and_what_is_between_them(text, sentences, between):
     assert split_text(text) == (sentences, between)
 

@@ -42,15 +42,6 @@ def test_each_target_of_a_shared_source_has_its_own_attention_weights(tiny_model
         torch.testing.assert_close(weights, expected, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("beams", [1, 3])
-def test_a_search_computes_the_logits_of_the_last_position_only(tiny_model, beams):
-    model, positions = tiny_model(), []
-    model.lm_head.register_forward_hook(lambda module, given, logits: positions.append(logits.shape[1]))
-    prompt = torch.tensor([[2, 9, 9]] * 2)
-    model.generate(SOURCE, decoder_input_ids=prompt, max_new_tokens=4, num_beams=beams, eos_token_id=-1)
-    assert positions == [1] * 4
-
-
 @torch.no_grad()
 def test_the_cache_has_both_names(tiny_model):
     """`past_key_values` until transformers 5.23, `cache` since 5.24."""

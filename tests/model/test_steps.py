@@ -66,12 +66,10 @@ def replaced(model):
 
 
 CHANGES = {
-    "hook": hooked,
-    "adapter": adapted,
-    "another forward": replaced,
+    "hook": hooked, "adapter": adapted, "another forward": replaced,
     "eager attention": lambda model: model.set_attn_implementation("eager"),
     "training": lambda model: model.train(),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -86,11 +84,6 @@ def test_what_is_added_to_the_model_is_computed(tiny_model, monkeypatch, change)
     found = model.generate(source, num_beams=2, max_new_tokens=6)
     monkeypatch.setattr(generation_glossa, "target_steps", lambda model: None)
     assert found.equal(model.generate(source, num_beams=2, max_new_tokens=6))
-
-
-@pytest.mark.parametrize("settings", [{"num_local_experts": 2}, {"num_key_value_heads": None, "kv_lora_rank": 6}])
-def test_experts_and_latent_attention_have_their_own_steps(tiny_model, settings):
-    assert target_steps(tiny_model(**settings)) is None
 
 
 @pytest.mark.parametrize("beams", [1, 3])

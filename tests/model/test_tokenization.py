@@ -282,11 +282,8 @@ def test_a_source_begins_with_the_token_of_the_target_language(several):
         short = there("Il vit au Japon", truncation=True, max_length=4)["input_ids"]
         assert short == [*[tag, *start, il, vit][:3], 1], "tag and end stay"
         assert there("Il", return_special_tokens_mask=True)["special_tokens_mask"] == [
-            1,
-            *([1] if start else []),
-            0,
-            1,
-        ]
+            1, *([1] if start else []), 0, 1,
+        ]  # fmt: skip
     assert several.tgt_lang is None, "`into` changes nothing"
 
 

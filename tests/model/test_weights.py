@@ -119,10 +119,9 @@ def test_gradient_checkpointing_gives_equal_gradients(tiny_model, architecture, 
 
 
 @pytest.mark.parametrize(
-    "settings",
-    [{}, {"share_encoder_decoder_embeddings": False}, {"tie_word_embeddings": False}],
+    "settings", [{}, {"share_encoder_decoder_embeddings": False}, {"tie_word_embeddings": False}],
     ids=["shared", "target-tied", "untied"],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("size", [64, 45])
 def test_resizing_one_vocabulary_resizes_every_matrix(tiny_model, tmp_path, settings, size):
     model = tiny_model(**settings)

@@ -51,13 +51,10 @@ SEEN = [("See you soon", "À bientôt"), ("Thanks", "Merci")]
 RIGHT = {
     "xliff-no-target-language": (
         "a.xliff",
-        xliff(unit(*SEEN[0]), unit(*SEEN[1], 'approved="yes"', 'state="translated"'), languages=AMERICAN),
-        SEEN,
+        xliff(unit(*SEEN[0]), unit(*SEEN[1], 'approved="yes"', 'state="translated"'), languages=AMERICAN), SEEN,
     ),
     "xliff-target-xml-lang": (
-        "a.xliff",
-        xliff(unit(*SEEN[0], of_target='xml:lang="fr-FR"'), languages='source-language="en"'),
-        SEEN[:1],
+        "a.xliff", xliff(unit(*SEEN[0], of_target='xml:lang="fr-FR"'), languages='source-language="en"'), SEEN[:1],
     ),
     "xliff-target-xml-lang, in conflict": ("a.xliff", xliff(unit("Thanks", "Danke", of_target='xml:lang="de"')), []),
     "xliff-states": (
@@ -67,8 +64,7 @@ RIGHT = {
          ("Bye {{who}}!", "Salut {{who}} !"), ("One line and one", "Une ligne et une")],
     ),
     "xliff2-segments": (
-        "a.xlf",
-        (FILES / "segments.xlf").read_text("utf-8"),
+        "a.xlf", (FILES / "segments.xlf").read_text("utf-8"),
         [("Thanks.", "Merci."), ("A big pear here", "Une grosse poire ici")],
     ),
     "csv-sep-line": ("a.csv", "sep=;\r\nid;fr;en\r\n1;À bientôt;See you soon\r\n2;Merci;Thanks\r\n", SEEN),
@@ -88,8 +84,7 @@ RIGHT = {
         "a.tsv", 'en\tfr\n"See you\nsoon"\t"À\nbientôt"\nThanks\tMerci\n', SEEN
     ),
     "po-latin1": (
-        "a.po",
-        (FILES / "latin1.po").read_text("utf-8").encode("latin-1"),
+        "a.po", (FILES / "latin1.po").read_text("utf-8").encode("latin-1"),
         [("Thanks", "Merci"), ("%d pears", "%d poires"), ("Edit", "Édition"), ('Go on and "run"', "Va et « cours »")],
     ),
 }  # fmt: skip
@@ -110,9 +105,7 @@ def counts(path):
 
 def test_texts_without_translation_are_no_fault(tmp_path):
     """The case `po-half-translated`."""
-    catalog = "".join(
-        f'msgid "{one}"\nmsgstr "{other if n % 2 else ""}"\n\n' for n, (one, other) in enumerate(COUNTED)
-    )
+    catalog = "".join(f'msgid "{one}"\nmsgstr "{other * (n % 2)}"\n\n' for n, (one, other) in enumerate(COUNTED))
     found = counts(written(tmp_path / "a.po", f'msgid ""\nmsgstr "Language: fr\\n"\n\n{catalog}'))
     assert (found["malformed"], found["kept"], found["untranslated"]) == (0, 15, 15)
 

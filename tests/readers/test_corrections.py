@@ -28,17 +28,13 @@ def test_only_a_line_feed_ends_a_line(tmp_path, end):
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        (line_of("Nous le trouvons.")[:-9], "not JSON"),
-        (b'{"source": "a", "correction": "\xff"}', "not JSON"),
-        (b"[" * 100_000, "not JSON"),
-        (b"[]", "has no texts"),
-        (b'{"source": "a"}', "has no texts"),
+        (line_of("Nous le trouvons.")[:-9], "not JSON"), (b'{"source": "a", "correction": "\xff"}', "not JSON"),
+        (b"[" * 100_000, "not JSON"), (b"[]", "has no texts"), (b'{"source": "a"}', "has no texts"),
         (b'{"source": "a", "correction": 1}', "has no texts"),
-        (line_of("a", output=["b"]), "`output`, `from` or `to`"),
-        (line_of("a", to=7), "`output`, `from` or `to`"),
+        (line_of("a", output=["b"]), "`output`, `from` or `to`"), (line_of("a", to=7), "`output`, `from` or `to`"),
         (b'{"source": "a", "correction": "b \\ud83d"}', "half of a surrogate pair"),
     ],
-)
+)  # fmt: skip
 def test_a_line_that_is_no_correction_has_a_reason(tmp_path, line, reason):
     (tmp_path / "c.jsonl").write_bytes(b"\n".join([line_of("a b."), line, line_of("c d.", output=None)]))
     found, problems = read_corrections(tmp_path / "c.jsonl")

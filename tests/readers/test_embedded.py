@@ -12,10 +12,8 @@ def test_the_rows_and_their_order_are_those_that_results_were_measured_with():
     """Another order gives other weights from the same seed."""
     dataset = embedded_corpus()
     assert {split: len(rows) for split, rows in dataset.items()} == {
-        "train": 40_000,
-        "validation": 1_000,
-        "test": 1_000,
-    }
+        "train": 40_000, "validation": 1_000, "test": 1_000,
+    }  # fmt: skip
     for rows in dataset.values():
         assert rows.column_names == ["translation"]
         assert rows.features["translation"] == Translation(languages=["en", "fr"])

@@ -25,11 +25,10 @@ def test_a_json_array(tmp_path, indent):
     items = [{"en": "Go", "fr": "Va"}, {"en": "x", "fr": None}, {"fr": "\n", "en": "Été [1], {2}"}, 7]
     path = written(tmp_path / "a.json", "\ufeff \n" + json.dumps(items, indent=indent, ensure_ascii=False) + "\n")
     assert read(path) == [
-        ("Go", "Va", 1, ""),
-        ('{"en": "x", "fr": null}', "", 2, "value of 'fr' is null"),
+        ("Go", "Va", 1, ""), ('{"en": "x", "fr": null}', "", 2, "value of 'fr' is null"),
         ("Été [1], {2}", "\n", 3, ""),
         ("7", "", 4, "not a JSON object but int; an object for each pair is expected"),
-    ]
+    ]  # fmt: skip
     (tmp_path / "b.json.gz").write_bytes(gzip.compress(b'[{"translation": {"en": "Go", "fr": "Va"}}]'))
     assert read(tmp_path / "b.json.gz") == [("Go", "Va", 1, "")]
     assert read(written(tmp_path / "c.json", '{"en": "[", "fr": "]"}\n')) == [("[", "]", 1, "")], "still JSON Lines"
@@ -79,13 +78,10 @@ def test_excel(tmp_path):
     ]  # fmt: skip
     path = workbook(tmp_path / "A.XLSX", rows, [])
     assert read(path) == [
-        ("id\tFrench\tEnglish", "", 1, "header"),
-        ("Go", "Va", 2, ""),
-        ("", "", 3, ""),
-        ("2020-01-02 00:00:00", "42", 4, ""),
-        ("", "Seul", 5, ""),
+        ("id\tFrench\tEnglish", "", 1, "header"), ("Go", "Va", 2, ""), ("", "", 3, ""),
+        ("2020-01-02 00:00:00", "42", 4, ""), ("", "Seul", 5, ""),
         ("4\ta\tb\tc", "", 6, "4 columns, where 3 are expected"),
-    ]
+    ]  # fmt: skip
     assert read(workbook(tmp_path / "b.xlsx", [("Go", "Va")])) == [("Go", "Va", 1, "")]
     assert read(path, Columns((("3", "2"),), required=True))[1] == ("Go", "Va", 2, "")
 
@@ -156,10 +152,8 @@ def test_an_archive_of_opus(tmp_path, pair):
         f"Books.{pair}.ids": "1\n2\n3\n", f"Books.{pair}.xml": "<x/>", "notes.txt": "not pairs",
     })  # fmt: skip
     assert read(path) == [
-        ("Go", "Va", 1, ""),
-        ("\\xff", "b", 2, "not UTF-8: byte 0xff at column 1"),
-        ("Run", "Cours", 3, ""),
-    ]
+        ("Go", "Va", 1, ""), ("\\xff", "b", 2, "not UTF-8: byte 0xff at column 1"), ("Run", "Cours", 3, ""),
+    ]  # fmt: skip
     assert read(path, REVERSE)[0] == ("Va", "Go", 1, "")
     rows = load_source(DataArguments(data_path=[str(path)], source_language="fr", target_language="en"))["train"]
     assert rows["source"][:1] == ["Va"]
@@ -196,10 +190,8 @@ def numbered(source, target):
 def test_columns_by_number(tmp_path):
     path = written(tmp_path / "a.tsv", "1.2\tGo\tx\tVa\n1.1\tRun\ty\tCours\nbroken\tline\n")
     assert read(path, numbered("2", "4")) == [
-        ("Go", "Va", 1, ""),
-        ("Run", "Cours", 2, ""),
-        ("broken\tline", "", 3, "2 columns, where 4 are expected"),
-    ]
+        ("Go", "Va", 1, ""), ("Run", "Cours", 2, ""), ("broken\tline", "", 3, "2 columns, where 4 are expected"),
+    ]  # fmt: skip
     assert read(path, numbered("4", "2"))[0] == ("Va", "Go", 1, "")
     refused(path, r"a.tsv, line 1: no columns \('2', '5'\); the file has columns 1 to 4", numbered("2", "5"))
     refused(path, r"no columns \('0', '1'\)", numbered("0", "1"))

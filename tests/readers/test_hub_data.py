@@ -88,10 +88,9 @@ def prepare(client, tmp_path, changes=None, program=PREPARE, **settings):
 def test_wmt_with_its_own_splits(client, tmp_path, streaming):
     rows = prepare(client, tmp_path, dataset="wmt/wmt14", dataset_config="de-en", streaming=streaming)
     assert rows == {
-        "train": [list(pair) for pair in PAIRS[4:]],
-        "validation": [list(pair) for pair in PAIRS[:2]],
+        "train": [list(pair) for pair in PAIRS[4:]], "validation": [list(pair) for pair in PAIRS[:2]],
         "test": [list(pair) for pair in PAIRS[2:4]],
-    }
+    }  # fmt: skip
 
 
 def test_opus_books_in_several_files_is_split_and_reversed(client, tmp_path):

@@ -96,15 +96,14 @@ def test_the_tokenizer_gets_a_bounded_text_at_once(monkeypatch):
 
 def test_tokens_do_not_depend_on_the_parts(tmp_path, monkeypatch):
     (tmp_path / "a.tsv").write_text("".join(f"one two {n}\tun deux {n}\n" for n in range(50)))
-    pairs, report = prepare_pairs(DataArguments(data_path=[str(tmp_path / "a.tsv")], validation_size=0, test_size=0))
+    arguments = DataArguments(data_path=[str(tmp_path / "a.tsv")], validation_size=0, test_size=0)
+    pairs, report = prepare_pairs(arguments)
     tokenizer = train_tokenizer([pairs["train"]["source"][:]], 265)
     columns = []
     for size in (1 << 20, 40):
         monkeypatch.setattr(encoding, "AT_ONCE", size)
         monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / f"cache{size}")
-        fresh, report = prepare_pairs(
-            DataArguments(data_path=[str(tmp_path / "a.tsv")], validation_size=0, test_size=0)
-        )
+        fresh, report = prepare_pairs(arguments)
         columns.append(tokenize_pairs(fresh, tokenizer, DataArguments(), report)["train"][:])
     assert columns[0] == columns[1]
 

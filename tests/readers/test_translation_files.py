@@ -41,15 +41,13 @@ def test_tmx(tmp_path, caplog):
     )  # fmt: skip
     rows = read(path)
     assert rows == [
-        ("Go", "Va", 1, ""),
-        ("Press OK now{0}!", "Appuyez sur OK & tôt !", 2, ""),
+        ("Go", "Va", 1, ""), ("Press OK now{0}!", "Appuyez sur OK & tôt !", 2, ""),
         ("a b", "", 3, "other language: no pair of 'en' and 'fr'; the languages are ['en', 'de']"),
-        ("a", "", 4, "untranslated: its translation is empty"),
-        ("a", "c", 5, ""),
+        ("a", "", 4, "untranslated: its translation is empty"), ("a", "c", 5, ""),
         ("fr-CA", "", 5, "other variant of a language: fr-CA"),
         ("a b c", "", 6, "two texts in one language; the languages are ['en', 'fr', 'fr']"),
         ("a  b", "", 7, "an entity, which is not supported"),
-    ]
+    ]  # fmt: skip
     assert "1 texts are in variants of 'fr' that" in caplog.text and "--target_language fr-CA." in caplog.text
     canadian = read(path, Columns((("en", "fr-CA"), ("source", "target"))))
     assert canadian[4:6] == [("a", "b", 5, ""), ("fr-FR", "", 5, "other variant of a language: fr-FR")]
@@ -95,25 +93,18 @@ def test_xml_that_is_refused(tmp_path):
 
 XLIFF = """<?xml version="1.0" encoding="UTF-8"?>
 <xliff xmlns="urn:oasis:names:tc:xliff:document:1.1" version="1.1">
-  <file original="NoName" source-language="en" datatype="plaintext" target-language="fr">
-    <body>
-      <trans-unit xml:space="preserve" id="2" approved="yes">
-        <source>Go &amp; run</source>
-        <target state="translated">Va</target>
-      </trans-unit>
-    </body>
-  </file>
+  <file original="NoName" source-language="en" datatype="plaintext" target-language="fr"><body>
+    <trans-unit xml:space="preserve" id="2" approved="yes">
+      <source>Go &amp; run</source>
+      <target state="translated">Va</target>
+    </trans-unit></body></file>
 </xliff>
 """
 XLIFF2 = """<?xml version="1.0" encoding="UTF-8"?>
 <xliff xmlns="urn:oasis:names:tc:xliff:document:2.0" version="2.0" srcLang="en" trgLang="fr">
-  <file id="f1">
-    <unit>
-      <segment xml:space="preserve"><source>Go &amp; run</source>
-        <target>Va</target>
-      </segment>
-    </unit>
-  </file>
+  <file id="f1"><unit><segment xml:space="preserve"><source>Go &amp; run</source>
+    <target>Va</target>
+  </segment></unit></file>
 </xliff>
 """
 
@@ -141,16 +132,14 @@ def test_xliff_1(tmp_path):
         f"{file.format('en-US', 'fr', units)}{file.format('fr', 'en', other)}{file.format('en', 'de', other)}</xliff>",
     )
     rows = [
-        ("Press OK", "Appuyez {0}OK", 1, ""),
-        ("New Nouveau", "", 2, "untranslated: its state is 'new'"),
+        ("Press OK", "Appuyez {0}OK", 1, ""), ("New Nouveau", "", 2, "untranslated: its state is 'new'"),
         ("None", "", 3, "untranslated: it has no translation"),
         ("Empty", "", 4, "untranslated: its translation is empty"),
         ("No Non", "", 5, "untranslated: not approved"),
-        ("Check Vois", "", 6, "untranslated: its state is 'needs-review-translation'"),
-        ("End", "Fin", 7, ""),
+        ("Check Vois", "", 6, "untranslated: its state is 'needs-review-translation'"), ("End", "Fin", 7, ""),
         ("Go", "Va", 8, ""),
         ("Va Go", "", 9, "other language: no pair of 'en' and 'fr'; the languages are ['en', 'de']"),
-    ]
+    ]  # fmt: skip
     assert read(path) == rows
     assert read(path, REVERSE)[7] == ("Va", "Go", 8, "")
 
@@ -166,10 +155,7 @@ def test_xliff_2(tmp_path):
           <ignorable><source> </source></ignorable>
           <segment state="initial"><source>Go</source><target>Va</target></segment></unit></file></xliff>""",
     )
-    assert read(path) == [
-        ("Press OK.", "Appuyez.", 1, ""),
-        ("Go Va", "", 2, "untranslated: its state is 'initial'"),
-    ]
+    assert read(path) == [("Press OK.", "Appuyez.", 1, ""), ("Go Va", "", 2, "untranslated: its state is 'initial'")]
 
 
 # PO
@@ -207,12 +193,10 @@ def test_po(tmp_path):
     rows = read(path)
     assert rows[0][1:] == ("", 0, "header")
     assert rows[1:] == [
-        ('Go "on"\nnow', "Va là", 1, ""),
-        ("Run", "", 2, "untranslated: it is fuzzy"),
-        ("Open", "", 3, "untranslated: its translation is empty"),
-        ("%d files", "%d fichiers", 4, ""),
+        ('Go "on"\nnow', "Va là", 1, ""), ("Run", "", 2, "untranslated: it is fuzzy"),
+        ("Open", "", 3, "untranslated: its translation is empty"), ("%d files", "%d fichiers", 4, ""),
         ("Old", "", 5, "untranslated: it is obsolete"),
-    ]
+    ]  # fmt: skip
     assert read(path, REVERSE)[1] == ("Va là", 'Go "on"\nnow', 1, "")
     assert read(written(tmp_path / "b.po", 'msgid "Go"\nmsgstr "Va"\n')) == [("Go", "Va", 1, "")]
     refused(written(tmp_path / "c.po", PO.format("de")), "c.po: its translations are in 'de', which is neither")
@@ -239,8 +223,7 @@ def test_a_po_that_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "module", "package"),
-    [("a.tmx", "lxml", "lxml"), ("a.xlsx", "openpyxl", "openpyxl")],
+    ("name", "module", "package"), [("a.tmx", "lxml", "lxml"), ("a.xlsx", "openpyxl", "openpyxl")]
 )
 def test_a_missing_package_is_named(tmp_path, monkeypatch, name, module, package):
     for known in {module, *(known for known in sys.modules if known.partition(".")[0] == module)}:

@@ -18,13 +18,11 @@ WORDS = [
 ENDS = [".", "?", " !", "...", "…", "。", "！", "؟", "।", ".”", ""]
 BLANKS = ["", " ", "\n", "\t \n", "\u00a0", "\u2028", "\ufeff", "\u200b"]
 SETTINGS = [
-    {"num_beams": 1},
-    {"num_beams": 1, "return_scores": True, "max_new_tokens": 10},
-    {"num_beams": 2, "max_new_tokens": 9},
-    {"num_beams": 3, "num_return_sequences": 2, "max_new_tokens": 16},
+    {"num_beams": 1}, {"num_beams": 1, "return_scores": True, "max_new_tokens": 10},
+    {"num_beams": 2, "max_new_tokens": 9}, {"num_beams": 3, "num_return_sequences": 2, "max_new_tokens": 16},
     {"num_beams": 3, "num_return_sequences": 3, "return_scores": True, "max_new_tokens": 12},
     {"num_beams": 4, "length_penalty": 0.2, "max_new_tokens": 12},
-]
+]  # fmt: skip
 
 
 def torture(count: int, seed: int) -> dict:

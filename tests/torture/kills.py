@@ -33,11 +33,9 @@ SETTINGS = RUN | {
 # The first three are in the test suite.
 SETUPS = {
     "averaged": ({"average_checkpoints": 3, "gradient_accumulation_steps": 3}, 1),
-    "pretraining": ({"objective": "span_corruption"}, 1),
-    "two processes": ({}, 2),
-    "default": ({}, 1),
+    "pretraining": ({"objective": "span_corruption"}, 1), "two processes": ({}, 2), "default": ({}, 1),
     "bf16": ({"bf16": True}, 1),
-}
+}  # fmt: skip
 IN_WRITING = 5  # every fifth kill comes while a checkpoint is being written
 PATIENCE = 300.0  # seconds for a run, also on a busy machine
 

@@ -137,12 +137,11 @@ def _parquet(chance: random.Random) -> bytes:
     if chance.random() < 0.2:
         column = chance.choice(
             [
-                pyarrow.array(range(len(pairs))),
-                pyarrow.array(pairs, pyarrow.list_(pyarrow.string())),
+                pyarrow.array(range(len(pairs))), pyarrow.array(pairs, pyarrow.list_(pyarrow.string())),
                 pyarrow.array([None] * len(pairs), pyarrow.null()),
                 _as_text(pyarrow.array([chance.choice(PIECES) for _ in pairs], pyarrow.binary())),
             ]
-        )
+        )  # fmt: skip
     table = pyarrow.table([column, sources], names=chance.choice((["en", "fr"], ["en", "en"], ["source", "target"])))
     if chance.random() < 0.3:
         nested = table.rename_columns(["en", "fr"]).to_struct_array().combine_chunks()

@@ -42,9 +42,7 @@ def torture(count: int, seed: int) -> dict:
 def sentences() -> list[str]:
     """Texts of one or several sentences in many languages."""
     path = Path(__file__).parents[1] / "model" / "sentences.tsv"
-    return [
-        line.rstrip("\n").split("\t")[-1] for line in path.read_text(encoding="utf-8").splitlines() if "\t" in line
-    ]
+    return [line.rstrip("\n").split("\t")[-1] for line in path.read_text("utf-8").splitlines() if "\t" in line]
 
 
 def tagged(chance: random.Random, text: str) -> tuple[str, list[Part]]:

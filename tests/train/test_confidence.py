@@ -18,6 +18,7 @@ from glossa.translate.loading import load_model, load_tokenizer
 from glossa.translate.translator import Translator
 
 
+@pytest.mark.slow
 def test_the_saved_weights_are_those_of_its_own_translations(tmp_path, tiny_train, monkeypatch):
     monkeypatch.setattr("glossa.train.judging.NEEDS_NONE", 30.0)  # a short training
     once = {"eval_strategy": "no", "save_strategy": "no", "load_best_model_at_end": False, "num_beams": 2}

@@ -44,10 +44,9 @@ def test_what_teaches_nothing_is_refused_by_line_and_reason(tmp_path, tiny_run, 
         "  2 (line 2, 3): The correction is equal to the text or to its translation.",
         "  1 (line 4): The correction has no words.",
         "  1 (line 5): The correction is much shorter or longer than the text.",
-        "  1 (line 6): The correction is a duplicate.",
-        "  1 (line 7): The text is held out to measure the model.",
+        "  1 (line 6): The correction is a duplicate.", "  1 (line 7): The text is held out to measure the model.",
         "  1 of other languages are left out.",
-    ]
+    ]  # fmt: skip
 
 
 def test_lines_that_are_no_corrections_are_refused(tmp_path, tiny_run):

@@ -1,19 +1,16 @@
 """The trials of threads and precision, the warning about slow steps, and the warning about bfloat16."""
 
 import logging
-from types import MethodType, SimpleNamespace
+from types import SimpleNamespace
 
 import pytest
 import torch
 from small_models import QUIET
 from transformers import TrainerControl, TrainerState
 
-from glossa import GlossaForConditionalGeneration
 from glossa.base.run_folder import RunFolder
 from glossa.train import cpu, trial
 from glossa.train.plan.arguments import parse_settings
-from glossa.train.run import train
-from glossa.train.trainer import GlossaTrainer
 
 
 @pytest.fixture
@@ -42,26 +39,18 @@ def test_fastest_number_of_threads_is_chosen(monkeypatch, threads, seconds, expe
     assert set(tried) == {1, 2, 4, 6} and torch.get_num_threads() == before
 
 
-def test_clearly_slower_number_is_dropped_from_the_trial(monkeypatch, threads):
-    tried = []
-    monkeypatch.setattr(cpu, "_timed", lambda step, count: tried.append(count) or {1: 0.3, 2: 10.0}[count])
-    assert cpu.choose_threads(lambda: None, cores=2) == 1
-    assert tried.count(2) == 3 and tried.count(1) == 5  # one call each to warm up, then the trial
-
-
 def test_no_trial_on_one_core():
     assert cpu.choose_threads(lambda: pytest.fail("a trial"), cores=1) == 1
 
 
-def test_number_of_threads_is_saved_and_used_on_resume(tmp_path, tiny_settings, monkeypatch, threads):
-    changes = QUIET | {"cpu_threads": None, "max_steps": 3, "save_steps": 2, "dropout": 0.1}
-    arguments = tiny_settings(tmp_path / "run", **changes)
+def test_number_of_threads_is_saved_and_used_on_resume(tmp_path, tiny_train, monkeypatch, threads):
+    changes = QUIET | {"cpu_threads": None, "save_steps": 2, "dropout": 0.1}
     monkeypatch.setattr("glossa.train.trial.choose_threads", lambda step: step() or 1)
-    run = train(parse_settings(arguments))
+    run = tiny_train(tmp_path / "run", max_steps=3, **changes)
     assert RunFolder(run).recipe["cpu_threads"] == 1
     monkeypatch.setattr("glossa.train.trial.choose_threads", lambda step: pytest.fail("a trial"))
-    argv = [*arguments, "--resume_from_checkpoint", "true", "--max_steps", "4"]
-    assert RunFolder(train(parse_settings(argv))).recipe["cpu_threads"] == 1
+    again = tiny_train(run, max_steps=4, resume_from_checkpoint="true", **changes)
+    assert RunFolder(again).recipe["cpu_threads"] == 1
 
 
 def test_trial_does_not_change_the_run(tmp_path, tiny_settings, tiny_train, monkeypatch, threads):
@@ -168,21 +157,3 @@ def test_emulation_is_warned_of(caplog, capabilities, warnings):
     with caplog.at_level(logging.WARNING):
         cpu.warn_of_emulation(capabilities)
     assert [record.getMessage() for record in caplog.records] == warnings
-
-
-@pytest.mark.parametrize("own", [True, False])
-def test_only_autocast_is_removed(tiny_config, tiny_settings, tmp_path, own):
-    model = GlossaForConditionalGeneration(tiny_config())
-    if own:
-        model.forward = MethodType(lambda self, **kwargs: "own", model)
-    trainer = GlossaTrainer(model=model, args=parse_settings(tiny_settings(tmp_path, bf16=True, **QUIET)).training)
-    trainer.model = trainer.accelerator.prepare_model(model)
-    assert "_original_forward" in vars(model)
-    trainer.remove_autocast()
-    assert "_original_forward" not in vars(model) and ("forward" in vars(model)) == own
-    if own:
-        assert model.forward() == "own"
-    else:
-        assert (
-            model.eval()(input_ids=torch.tensor([[5, 1]]), labels=torch.tensor([[6, 1]])).logits.dtype == torch.float32
-        )

@@ -122,10 +122,9 @@ def test_a_search_may_start_with_token_0_and_without_a_beginning_token(tmp_path)
 def test_two_processes_train_a_model_with_weights_that_get_no_gradient(settings, tmp_path, zygote):
     """The positions of Pegasus are weights that its forward pass reads without gradients."""
     command = [
-        zygote.path / "python",
-        FORKING,
+        zygote.path / "python", FORKING,
         json.dumps([[[*settings("pegasus"), "--gradient_accumulation_steps", "2"], 2]]),
-    ]
+    ]  # fmt: skip
     done = subprocess.run(command, env=zygote.environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     run = RunFolder(tmp_path / "run")

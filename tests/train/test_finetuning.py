@@ -2,13 +2,7 @@
 
 import pytest
 import torch
-from transformers import (
-    AutoModelForSeq2SeqLM,
-    AutoTokenizer,
-    DataCollatorForSeq2Seq,
-    Seq2SeqTrainer,
-    Seq2SeqTrainingArguments,
-)
+import transformers
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration
 from glossa.train.data.encoding.vocabulary import train_tokenizer
@@ -32,16 +26,17 @@ def folder(tmp_path_factory):
 
 
 def trainer_of(folder, output, pairs, **arguments):
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    model = AutoModelForSeq2SeqLM.from_pretrained(folder)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder)
     rows = [dict(tokenizer(source, text_target=target)) for source, target in pairs]
     defaults = {"report_to": "none", "disable_tqdm": True, "save_strategy": "no", "dataloader_pin_memory": False}
-    return Seq2SeqTrainer(
-        model=model, args=Seq2SeqTrainingArguments(output_dir=output, **(defaults | arguments)), train_dataset=rows,
-        eval_dataset=rows, data_collator=DataCollatorForSeq2Seq(tokenizer, model=model), processing_class=tokenizer,
-    )  # fmt: skip
+    settings = transformers.Seq2SeqTrainingArguments(output_dir=output, **(defaults | arguments))
+    collator = transformers.DataCollatorForSeq2Seq(tokenizer, model=model)
+    data = {"train_dataset": rows, "eval_dataset": rows, "data_collator": collator}
+    return transformers.Seq2SeqTrainer(model=model, args=settings, processing_class=tokenizer, **data)
 
 
+@pytest.mark.slow
 def test_transformers_trainer_fine_tunes_a_saved_folder(folder, tmp_path):
     trainer = trainer_of(
         folder, tmp_path, PAIRS, per_device_train_batch_size=10, num_train_epochs=40, learning_rate=5e-3,
@@ -58,7 +53,7 @@ def test_transformers_trainer_fine_tunes_a_saved_folder(folder, tmp_path):
     assert right >= 0.9 * len(PAIRS)
 
     trainer.save_model(tmp_path / "tuned")
-    tuned = AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "tuned")
+    tuned = transformers.AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "tuned")
     for name, weight in trainer.model.state_dict().items():
         assert tuned.state_dict()[name].equal(weight)
 
@@ -74,7 +69,7 @@ def test_accumulated_step_equals_the_step_of_the_whole_batch(folder, tmp_path):
         )  # fmt: skip
         trainer.train()
         weights.append(trainer.model.state_dict())
-    start = AutoModelForSeq2SeqLM.from_pretrained(folder).state_dict()
+    start = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder).state_dict()
     moved = 0.0
     for name, weight in weights[0].items():
         torch.testing.assert_close(weights[1][name], weight, rtol=1e-4, atol=1e-5)

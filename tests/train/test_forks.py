@@ -49,10 +49,9 @@ def test_one_process_two_and_four_train_alike(tmp_path, tiny_settings, tiny_trai
     one, two, four, part = (tmp_path / name for name in ("one", "two", "four", "part"))
     tiny_train(one, **changes)
     done = fork(
-        (tiny_settings(two, **changes), 2),
-        (tiny_settings(four, **changes), 4),
+        (tiny_settings(two, **changes), 2), (tiny_settings(four, **changes), 4),
         (tiny_settings(part, **changes | {"max_steps": 25}), 2),
-    )
+    )  # fmt: skip
     assert done.returncode == 0 and "Warning" not in done.stderr, done.stderr
     for other in (two, four):
         assert_equal_weights(one, other, 1e-5)
@@ -76,14 +75,14 @@ def test_a_run_of_two_processes_continues_exactly(tmp_path, tiny_settings, fork)
     changes = QUIET | {"dropout": 0.2, "gradient_accumulation_steps": 2, "muon_learning_rate": 0.02, "max_steps": 8}
     whole, part = tmp_path / "whole", tmp_path / "part"
     done = fork(
-        (tiny_settings(whole, **changes), 2),
-        (tiny_settings(part, **changes | {"max_steps": 5}), 2),
+        (tiny_settings(whole, **changes), 2), (tiny_settings(part, **changes | {"max_steps": 5}), 2),
         ([*tiny_settings(part, **changes), "--resume_from_checkpoint", "true"], 2),
-    )
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert_equal_weights(whole, part, 0)
 
 
+@pytest.mark.slow
 def test_an_error_of_all_is_printed_once(tmp_path, tiny_settings, fork):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "model.safetensors").touch()

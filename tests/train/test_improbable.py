@@ -47,11 +47,6 @@ def test_the_limit_is_that_of_one_validation_translation_in_a_hundred(run):
     assert GenerateEngine(model, load_tokenizer(str(run))).profile.improbable_score == config["improbable_score"]
 
 
-def test_the_rest_of_the_saved_config_is_as_it_was(run, tmp_path):
-    load_model(str(run)).save_pretrained(tmp_path)
-    assert json.loads((run / "config.json").read_text()) == json.loads((tmp_path / "config.json").read_text())
-
-
 def test_less_probable_translations_are_reported(run):
     model, tokenizer = load_model(str(run)), load_tokenizer(str(run))
     sources = RunFolder(run).load_held_out("validation")["source"][:]
@@ -68,6 +63,5 @@ def test_less_probable_translations_are_reported(run):
 def test_too_few_translations_and_a_model_that_is_trained_further(run, tiny_run, tiny_train, tmp_path):
     assert "improbable_score" not in json.loads((tiny_run / "config.json").read_text())["text_profile"]
     further = tiny_train(tmp_path / "run", init_from=run, max_steps=1)
-    assert (
-        "improbable_score" not in json.loads((further / "config.json").read_text())["text_profile"]
-    )  # not that of its start
+    profile = json.loads((further / "config.json").read_text())["text_profile"]
+    assert "improbable_score" not in profile  # not that of its start

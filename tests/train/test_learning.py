@@ -9,10 +9,8 @@ from glossa.train.run import train
 BUDGET = "--dataset embedded --target_language fr --vocab_size 1200 --max_steps 50 --warmup_steps 15 "
 BUDGET += "--batch_tokens 750 --dropout 0.1 --eval_strategy steps --eval_steps 50 --save_strategy no "
 BUDGET += "--predict_with_generate false --metric_for_best_model loss --load_best_model_at_end false --num_beams 1 "
-BUDGET += (
-    "--test_size 0 --max_validation_samples 200 --max_test_samples 1 --cpu_threads 1 --bf16 false --report_to none "
-)
-BUDGET += "--encoder_layers 2 --decoder_layers 2"
+BUDGET += "--test_size 0 --max_validation_samples 200 --max_test_samples 1 --cpu_threads 1 --bf16 false "
+BUDGET += "--report_to none --encoder_layers 2 --decoder_layers 2"
 
 
 @pytest.mark.slow

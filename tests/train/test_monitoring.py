@@ -1,15 +1,11 @@
 """Measurements for the log: the fit to training batches, the speed and the utilization of the device."""
 
-from types import SimpleNamespace
-
 import pytest
 import torch
 from datasets import Dataset
-from transformers import Seq2SeqTrainer
 
 from glossa.base.run_folder import RunFolder
-from glossa.train.monitoring import Speedometer, TrainingTime, draw_fit_batches, mean_loss, measure_fit
-from glossa.train.trainer import GlossaTrainer
+from glossa.train.monitoring import Speedometer, draw_fit_batches, mean_loss, measure_fit
 
 BATCHES = [
     {"input_ids": torch.tensor([[5, 6, 1]]), "labels": torch.tensor([[7, 8, 1]])},
@@ -80,46 +76,13 @@ def test_the_log_of_a_run_has_them(tiny_run):
         assert entry["plain_loss"] > 0 and 0 <= entry["token_accuracy"] <= 1 and entry["utilization"] > 0
 
 
-def test_training_time():
-    times = iter([10.0, 14.0, 16.0])
-    clock = TrainingTime(lambda: next(times))
-    assert clock.seconds == 0
-    clock.on_train_begin(None, None, None)
-    assert clock.state() == {"args": {}, "attributes": {"before": 4.0}}
-    clock.before = 100.0
-    assert clock.seconds == 106
-
-
-def test_the_speedometer_does_not_wait_for_the_device(monkeypatch):
-    meter = Speedometer(torch.device("cpu"), clock=iter([0.0, 2.0]).__next__, cpu_clock=iter([0.0, 0.0]).__next__)
-    monkeypatch.setattr(torch.Tensor, "__int__", lambda self: pytest.fail("int() waits for a GPU"))
-    monkeypatch.setattr(torch.Tensor, "item", lambda self: pytest.fail("item() waits for a GPU"))
-    for _ in range(3):
-        meter.add(torch.tensor(10))
-    monkeypatch.undo()
-    assert meter.read()["target_tokens_per_second"] == 15.0
-
-
 def test_the_mean_loss_counts_the_steps_of_both_parts():
     history = [
-        {"loss": 4.0, "step": 2},
-        {"loss": 3.0, "step": 4},
-        {"eval_loss": 9.0, "step": 4},
+        {"loss": 4.0, "step": 2}, {"loss": 3.0, "step": 4}, {"eval_loss": 9.0, "step": 4},
         {"loss": 1.0, "step": 6},
-    ]
+    ]  # fmt: skip
     # Two steps of 4 and two of 3 before, then four of 1: (8 + 6 + 4) / 8.
     assert mean_loss(history, 4, 8, 1.0) == 2.25
     assert mean_loss(history, 0, 6, 2.5) == 2.5
     # The checkpoint of step 5 was saved after a step that no entry covers.
     assert mean_loss(history, 5, 7, 1.0) == 16 / 6
-
-
-def test_the_mean_loss_does_not_depend_on_what_the_trainer_divides_by(monkeypatch):
-    """transformers 5.17 divides the losses since a checkpoint by all steps, newer releases by the steps since it."""
-    monkeypatch.setattr(Seq2SeqTrainer, "log", lambda self, logs, start_time: None)
-    trainer = GlossaTrainer.__new__(GlossaTrainer)
-    trainer.state = SimpleNamespace(log_history=[{"loss": 4.0, "step": 2}], global_step=5)
-    trainer.first_step, trainer._total_loss_scalar = SimpleNamespace(step=2), 6.0
-    logs = {"train_loss": 123.0}
-    trainer.log(logs)
-    assert logs["train_loss"] == (2 * 4 + 6) / 5

@@ -36,10 +36,7 @@ def test_a_step_is_that_of_both_optimizers(tiny_model, torchs_in_float32):
     optimizer = combine_with_muon(torch.optim.AdamW(model.parameters(), lr=0.01), model, 0.2, 0.1)
     matrices = layer_matrices(alone)
     others = [weight for weight in alone.parameters() if all(weight is not matrix for matrix in matrices)]
-    parts = [
-        torch.optim.AdamW(others, lr=0.01),
-        torch.optim.Muon(matrices, lr=0.2, weight_decay=0.1, momentum=0.95),
-    ]
+    parts = [torch.optim.AdamW(others, lr=0.01), torch.optim.Muon(matrices, lr=0.2, weight_decay=0.1, momentum=0.95)]
     for seed in range(3):
         for each in (model, alone):
             torch.manual_seed(seed)

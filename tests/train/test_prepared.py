@@ -100,9 +100,7 @@ def texts(monkeypatch):
 def test_the_ids_are_those_of_training(prepared, sources, texts):
     settings, run, folder = prepared(sources)
     assert len(list(folder.glob("train-*.parquet"))) > 4
-    assert not [
-        name for name in folder.iterdir() if name.suffix == ".json" and name.stem not in ("prepared", "report")
-    ]
+    assert not [path for path in folder.glob("*.json") if path.stem not in ("prepared", "report")]
     texts.clear()
     tokenizer, rows = tokenized(run(folder))
     assert len(texts) == 40, "only the held-out pairs"
@@ -149,10 +147,8 @@ def test_another_vocabulary_tokenizes_again(prepared, texts, caplog, tmp_path):
     _, run, folder = prepared()
     line = f"The token ids in {folder} are from another vocabulary. Tokenizing the pairs again."
     changed = [
-        {"vocab_size": 279},
-        {"tokenizer_model": "unigram", "vocab_size": 60},
-        {"placeholder_augmentation": 0.1},
-    ]
+        {"vocab_size": 279}, {"tokenizer_model": "unigram", "vocab_size": 60}, {"placeholder_augmentation": 0.1},
+    ]  # fmt: skip
     for changes in changed:
         caplog.clear(), texts.clear()
         tokenizer, rows = tokenized(run(folder, **changes))
@@ -161,9 +157,8 @@ def test_another_vocabulary_tokenizes_again(prepared, texts, caplog, tmp_path):
         assert rows["input_ids"][3] == tokenizer(pairs["train"]["source"][3])["input_ids"]
     caplog.clear(), texts.clear()
     shutil.copytree(folder / "tokenizer", tmp_path / "same")  # of a run on this data, such as one to start from
-    settings = parse_settings(
-        ["--data_path", str(folder), "--trust_data", "true", "--tokenizer", str(tmp_path / "same")]
-    )
+    given = ["--data_path", str(folder), "--trust_data", "true", "--tokenizer", str(tmp_path / "same")]
+    settings = parse_settings(given)
     assert tokenized(settings)[1]["input_ids"][:] == tokenized(run(folder))[1]["input_ids"][:]
     assert len(texts) == 40 and line not in caplog.messages
     for vocabulary, expected in (({"vocab_size": 279}, 1), ({}, 0)):

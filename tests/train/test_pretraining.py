@@ -107,6 +107,7 @@ def test_only_the_weights_of_the_objective_change(pretrained):
     assert moved == set(parts[objective])
 
 
+@pytest.mark.slow
 def test_corruption_differs_in_every_epoch(tmp_path, settings_of, monkeypatch):
     epochs = []
     monkeypatch.setattr(PretrainingCollator, "set_epoch", lambda collator, epoch: epochs.append(epoch))
@@ -114,6 +115,7 @@ def test_corruption_differs_in_every_epoch(tmp_path, settings_of, monkeypatch):
     assert epochs == [0, 1, 2]
 
 
+@pytest.mark.slow
 def test_translator_starts_from_a_pretrained_model(tmp_path, pretrained, tiny_train, monkeypatch):
     """Trained with bf16; the model is scored without autocast."""
     _, start = pretrained
@@ -127,6 +129,7 @@ def test_translator_starts_from_a_pretrained_model(tmp_path, pretrained, tiny_tr
     assert scored and not any("forward" in attributes for attributes in scored)
 
 
+@pytest.mark.slow
 def test_pretraining_starts_from_a_pretrained_model(tmp_path, pretrained, settings_of):
     objective, start = pretrained
     run = train(parse_settings(settings_of(tmp_path / "run", "causal_lm", init_from=start, max_steps=3)))
@@ -188,9 +191,7 @@ def test_causal_lm_uses_only_the_decoder(tiny_model, part):
                 weight.mul_(7)
     torch.testing.assert_close(model(labels=labels).logits, logits)
     log_probabilities = logits.log_softmax(-1)
-    expected = -sum(
-        log_probabilities[row, i, labels[row, i]] for row, length in ((0, 4), (1, 3)) for i in range(length)
-    )
+    expected = -sum(log_probabilities[row, i, labels[row, i]] for row, end in ((0, 4), (1, 3)) for i in range(end))
     assert model(labels=labels).loss.item() == pytest.approx(expected.item() / 7)
 
 

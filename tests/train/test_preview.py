@@ -15,12 +15,11 @@ SIZES = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_d
 @pytest.mark.parametrize(
     ("ties", "embeddings"),
     [
-        ({}, 300 * 16),
-        ({"share_encoder_decoder_embeddings": False}, (300 + 300) * 16),
+        ({}, 300 * 16), ({"share_encoder_decoder_embeddings": False}, (300 + 300) * 16),
         ({"share_encoder_decoder_embeddings": False, "tie_word_embeddings": False}, (300 + 300 + 300) * 16),
     ],
     ids=["one matrix", "two", "three"],
-)
+)  # fmt: skip
 def test_parameters_are_counted_once(ties, embeddings):
     model = GlossaForConditionalGeneration(GlossaConfig(vocab_size=300, **SIZES, **ties))
     tokenizer = train_tokenizer(["a b"], 260)
@@ -42,11 +41,9 @@ def test_two_pairs_as_tokens_of_their_own_vocabulary():
         row[: len(encoded["labels"])] = torch.tensor(encoded["labels"])
     model = GlossaForConditionalGeneration(GlossaConfig(vocab_size=60, **SIZES))
     assert preview(model, tokenizer, {"input_ids": batch["input_ids"], "labels": labels}).splitlines()[1:] == [
-        "    source: Il | vit | ici | . | </s>",
-        "    target: He | lives | here | . | </s>",
-        "    source: Il | vit | </s>",
-        "    target: la | </s>",
-    ]
+        "    source: Il | vit | ici | . | </s>", "    target: He | lives | here | . | </s>",
+        "    source: Il | vit | </s>", "    target: la | </s>",
+    ]  # fmt: skip
     ids = torch.tensor([tokenizer("la " * 40)["input_ids"]])
     line = preview(model, tokenizer, {"input_ids": ids, "labels": labels[:1]}).splitlines()[1]
     assert line == "    source: " + " | ".join(["la"] * 30) + " ..."

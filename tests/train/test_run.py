@@ -277,10 +277,9 @@ def test_samples_are_spread_and_have_the_best_and_the_worst(capsys):
     count = 40
     texts = [f"sentence number {row}" for row in range(count)]
     found = {
-        "sources": texts,
-        "references": [[text] for text in texts],
+        "sources": texts, "references": [[text] for text in texts],
         "translations": [f"x{row}" for row in range(count)],
-    }
+    }  # fmt: skip
     best, worst = dict(found), dict(found)
     best["translations"] = [text.replace("sentence", "sequence") for text in texts]
     best["translations"][3] = texts[3]

@@ -54,11 +54,10 @@ def test_each_held_out_pair_has_the_name_of_its_file(tmp_path, files, tiny_pairs
     [
         ([["x/a.de", "x/a.en"], ["x/b.tsv"]], ["a.de + a.en", "b.tsv"]),
         ([["x/a.tsv"], ["y/a.tsv"]], ["x/a.tsv", "y/a.tsv"]),
-        ([["/1/x/a.tsv"], ["/2/x/a.tsv"], ["b"]], ["1/x/a.tsv", "2/x/a.tsv", "b"]),
-        ([["a"], ["a"]], ["a", "a"]),
+        ([["/1/x/a.tsv"], ["/2/x/a.tsv"], ["b"]], ["1/x/a.tsv", "2/x/a.tsv", "b"]), ([["a"], ["a"]], ["a", "a"]),
         ([], []),
     ],
-)
+)  # fmt: skip
 def test_names_are_as_short_as_they_can_be(groups, names):
     assert distinct_names(groups) == names
 

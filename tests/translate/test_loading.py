@@ -1,9 +1,13 @@
 """Loading a folder runs no code in it and asks nothing."""
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 
 import pytest
+from published_models import publish
 
 from glossa import GlossaConfig
 from glossa.base.errors import GlossaError
@@ -21,7 +25,7 @@ def test_code_in_a_folder_is_neither_run_nor_asked_about(tmp_path, monkeypatch, 
     (tmp_path / "own.py").write_text(f"open({str(tmp_path / 'run')!r}, 'w')\n")
     asked = []
     monkeypatch.setattr("builtins.input", lambda *question: asked.append(question) or "y")
-    with pytest.raises(GlossaError, match="brings code of its own"):
+    with pytest.raises(GlossaError, match=r"brings code of its own.* give --trust_remote_code\."):
         load(str(tmp_path))
     assert not asked and not (tmp_path / "run").exists()
 
@@ -73,3 +77,39 @@ def test_a_pretrained_model_and_one_without_a_recipe_have_no_languages(model_fol
     for folder in (model_folder("a", pretrained), model_folder("b")):
         assert Languages.of(str(folder)) == Languages()
     assert Run(model_folder("c")).direction == ""
+
+
+CODE = """
+from pathlib import Path
+from transformers import BartConfig, BartForConditionalGeneration
+Path({mark!r}).touch()
+class OwnConfig(BartConfig):
+    model_type = "own"
+class OwnModel(BartForConditionalGeneration):
+    config_class = OwnConfig
+"""
+
+
+@pytest.fixture
+def with_code(tmp_path):
+    """A model with code that leaves a mark."""
+    texts = ["a b c d e"] * 20
+    folder = publish("bart", tmp_path / "own", texts, texts)
+    (folder / "modeling_own.py").write_text(CODE.format(mark=str(tmp_path / "mark")))
+    config = json.loads((folder / "config.json").read_text())
+    config |= {"model_type": "own", "architectures": ["OwnModel"], "auto_map": {
+        "AutoConfig": "modeling_own.OwnConfig", "AutoModelForSeq2SeqLM": "modeling_own.OwnModel"}}  # fmt: skip
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
+
+
+@pytest.mark.slow
+def test_with_permission_a_command_runs_it_and_says_so(with_code, tmp_path):
+    command = [sys.executable, "-m", "glossa_command", "translate", str(with_code), "--trust_remote_code"]
+    environment = {"HF_MODULES_CACHE": str(tmp_path / "modules")}
+    done = subprocess.run(
+        command, input="a b\n", env=os.environ | environment, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "mark").exists()
+    assert f"The code in {with_code} is run, as --trust_remote_code allows." in done.stderr

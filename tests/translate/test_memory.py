@@ -18,12 +18,9 @@ from glossa.translate.texts.recall import Recall
 from glossa.translate.translator import Translator
 
 UNITS = {
-    "One. Two.": "Un, deux.",
-    "Café.": "Un café.",
-    "Three.": "Trois.",
-    "Go to {place}.": "Va.",
+    "One. Two.": "Un, deux.", "Café.": "Un café.", "Three.": "Trois.", "Go to {place}.": "Va.",
     "See {this}.": "Vois {this}.",
-}
+}  # fmt: skip
 RECALL = Recall([Memory.temporary(UNITS.items())])
 
 
@@ -64,6 +61,7 @@ def test_a_memory_is_for_the_chosen_language_only():
     assert translator.best(["Three.", "<2fr> Three.", "<2de> Three."]) == ["Trois.", "Trois.", "THREE."]
 
 
+@pytest.mark.slow
 def test_the_command_uses_a_memory_for_lines(tiny_run, tmp_path):
     memory, source = tmp_path / "memory.tsv", tmp_path / "a.txt"
     memory.write_text("en\tfr\na k.\tquite another text\n")
@@ -83,6 +81,7 @@ def reading(units, **options):
 
 
 NEAR = ("Open the box now.", "Öffnen Sie die Kiste.")
+NEARBY = Recall([Memory.temporary([NEAR])])
 
 
 @pytest.mark.parametrize(
@@ -101,9 +100,8 @@ def test_what_a_model_reads_of_a_match(text, read):
 
 
 def test_other_models_read_no_match():
-    engine = Function(str.upper)
-    recall = Recall([Memory.temporary([NEAR])])
-    assert Translator(engine, Characters(), recall=recall).best(["Open the bag now."]) == ["OPEN THE BAG NOW."]
+    found = Translator(Function(str.upper), Characters(), recall=NEARBY).best(["Open the bag now."])
+    assert found == ["OPEN THE BAG NOW."]
 
 
 def test_a_match_is_told_with_its_score_and_use():
@@ -161,8 +159,7 @@ def test_the_more_probable_translation_for_each_token_counts(known, expected):
             return [replace(each, score=known if each.text == "Gut." else -8.0) for each in found]
 
     engine = Scored(lambda text: "Gut." if MEMORY in text else "Allein.", reads_memory=True)
-    recall = Recall([Memory.temporary([NEAR])])
-    ((found,),) = Translator(engine, Characters(), recall=recall).translate(["Open the bag now."])
+    ((found,),) = Translator(engine, Characters(), recall=NEARBY).translate(["Open the bag now."])
     assert (found.text, found.matches[0].use) == expected
 
 
@@ -202,8 +199,7 @@ def test_the_first_of_several_memories_counts():
 
 def test_a_blank_translation_with_the_match_does_not_count():
     engine = Function(lambda text: "" if MEMORY in text else "Gut so jetzt.", reads_memory=True)
-    recall = Recall([Memory.temporary([NEAR])])
-    translator = Translator(engine, Characters(), checks=Checks(retry_implausible=True), recall=recall)
+    translator = Translator(engine, Characters(), checks=Checks(retry_implausible=True), recall=NEARBY)
     ((found,),) = translator.translate(["Open the bag now."])
     assert found.text == "Gut so jetzt." and found.matches[0].use == "unused"
 
@@ -217,8 +213,7 @@ def test_a_second_search_for_a_plausible_translation_does_not_say_that_the_match
             return found if search.no_repeat_ngram_size else [replace(each, text="") for each in found]
 
     engine = Narrow(lambda text: "Gut so jetzt.", reads_memory=True)
-    recall = Recall([Memory.temporary([NEAR])])
-    translator = Translator(engine, Characters(), checks=Checks(retry_implausible=True), recall=recall)
+    translator = Translator(engine, Characters(), checks=Checks(retry_implausible=True), recall=NEARBY)
     ((found,),) = translator.translate(["Open the bag now."])
     assert found.text == "Gut so jetzt." and not found.matches
 

@@ -44,12 +44,11 @@ def loses(text):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("Open {file} now. Then close it.", "OPEN {file} NOW. THEN CLOSE IT."),
-        ("{a} {b}", "{a} {b}"),
+        ("Open {file} now. Then close it.", "OPEN {file} NOW. THEN CLOSE IT."), ("{a} {b}", "{a} {b}"),
         ("Press {key}", "PRESS {key}"),
         ("See https://a.example/b and 5 km of {road}.", "SEE https://a.example/b AND 5 km OF {road}."),
     ],
-)
+)  # fmt: skip
 def test_spans_survive_in_lines_as_in_documents(text, expected):
     """The pipeline has no second search for them: it travels with a model, and does without the package. Nor does it
     keep white space around a text."""
@@ -65,9 +64,8 @@ def test_white_space_around_a_text_stays(text):
     assert translator.best([text]) == [text.upper().replace("{X}", "{x}")]
     (planned,) = translator.plan([text])
     translator.translate_segments(planned.sentences)
-    assert (
-        "".join("".join(planned.part(place)) for place in range(len(planned.sentences))) == translator.best([text])[0]
-    )
+    parts = [part for place in range(len(planned.sentences)) for part in planned.part(place)]
+    assert "".join(parts) == translator.best([text])[0]
 
 
 def test_all_translations_of_a_text_have_its_spans():

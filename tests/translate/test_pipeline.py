@@ -63,16 +63,6 @@ def test_batches_change_neither_order_nor_translations(translate, alone, batch_s
     assert [found["translation_text"] for found in translate(TEXTS, batch_size=batch_size)] == alone
 
 
-def test_batches_have_texts_of_similar_length(parts):
-    translate, seen = TranslationPipeline(*parts, batch_size=2), []
-    forward = translate._forward
-    translate._forward = lambda inputs, **kwargs: seen.append(inputs["attention_mask"]) or forward(inputs, **kwargs)
-    translate(TEXTS)
-    assert [len(mask) for mask in seen] == [2, 2, 1]  # five texts are not blank
-    lengths = [length for mask in seen for length in mask.sum(-1).tolist()]
-    assert lengths == sorted(lengths)
-
-
 def test_generators_and_datasets_are_read_lazily(translate, alone):
     taken = []
 
@@ -163,11 +153,9 @@ def test_arguments_of_the_pipelines_of_transformers_4_have_no_effect(translate):
     [
         ("x", {"num_return_sequences": 3}, "num_return_sequences is 3 and num_beams 2"),
         ("word " * 50, {"split_sentences": False}, "the model takes 40. Split it into sentences"),
-        (["x", None], {}, "A text is None"),
-        (5, {}, "A int was given"),
-        ({"text": "x"}, {}, "A dict was given"),
+        (["x", None], {}, "A text is None"), (5, {}, "A int was given"), ({"text": "x"}, {}, "A dict was given"),
     ],
-)
+)  # fmt: skip
 def test_invalid_inputs_are_refused(translate, inputs, settings, message):
     with pytest.raises(ValueError, match=message):
         translate(inputs, **settings)

@@ -88,11 +88,10 @@ def test_placeholders_are_sentinels_and_come_back_in_another_order():
         ("Give {a} and {b}.", f"Donnez {ONE}{TWO}.", "Donnez {a} {b}."),
         ("Give {a}{b}.", f"Donnez {ONE}{TWO}.", "Donnez {a}{b}."),
         ("The file-{a} and v{b}x.", f"Le fichier{ONE} et v{TWO}x.", "Le fichier {a} et v{b}x."),
-        ("See {a}.", f"見て{ONE}を。", "見て{a}を。"),
-        ("See {a}.", f"{ONE}을 보세요.", "{a}을 보세요."),
+        ("See {a}.", f"見て{ONE}を。", "見て{a}を。"), ("See {a}.", f"{ONE}을 보세요.", "{a}을 보세요."),
         ("See ({a}).", f"Voir ({ONE}).", "Voir ({a})."),
     ],
-)
+)  # fmt: skip
 def test_a_placeholder_stands_at_a_word_only_if_it_does_in_the_source(source, translation, whole):
     (segment,) = segment_text(source, TextProfile(mask_items=True, keeps_placeholders=True), spans=find_spans(source))
     assert join_segments([segment], [translation]) == whole
@@ -107,12 +106,10 @@ def test_capitals_of_a_sentence_do_not_reach_placeholders():
 @pytest.mark.parametrize(
     "change",
     [
-        lambda text: text.replace(ONE, ""),
-        lambda text: text.replace(ONE, ONE + ONE),
-        lambda text: text.replace(ONE, TWO),
-        lambda text: f"{text} {THREE}",
+        lambda text: text.replace(ONE, ""), lambda text: text.replace(ONE, ONE + ONE),
+        lambda text: text.replace(ONE, TWO), lambda text: f"{text} {THREE}",
     ],
-)
+)  # fmt: skip
 def test_a_translation_without_exactly_its_sentinels_is_made_as_by_other_models(change):
     engine = rule(lambda text: change(text) if ONE in text else text)
     texts = ["Put {a} here, v1.2", "Nothing is held"]

@@ -10,23 +10,6 @@ from glossa.cli.score import main
 from glossa.translate import sharing
 
 
-def test_every_batch_has_one_process(monkeypatch):
-    batches = [[0, 3], [1], [2, 4], [5]]
-    parts = []
-    for rank in range(3):
-        state = SimpleNamespace(process_index=rank, num_processes=3)
-        monkeypatch.setattr(sharing, "processes", lambda state=state: state)
-        parts.append(sharing.own_batches(batches))
-    assert parts == [[[0, 3], [5]], [[1]], [[2, 4]]]
-
-
-def test_results_are_merged_in_place(monkeypatch):
-    others = [["", "b", ""], ["", "", ""], ["a", "", ""]]
-    monkeypatch.setattr(sharing, "processes", lambda: SimpleNamespace(num_processes=3))
-    monkeypatch.setattr("accelerate.utils.gather_object", lambda own: [*own, *others[1:]])
-    assert sharing.merged(others[0], "") == ["a", "b", ""]
-
-
 def test_a_process_without_a_launcher_works_alone(monkeypatch):
     for name in sharing.LAUNCHED:
         monkeypatch.delenv(name, raising=False)
@@ -43,10 +26,9 @@ def test_a_launched_process_asks_accelerate(monkeypatch, name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "options",
-    [["--num_beams", "1", "2", "--rerank", "RUN", "--n_bootstrap", "50"], ["--force"]],
+    "options", [["--num_beams", "1", "2", "--rerank", "RUN", "--n_bootstrap", "50"], ["--force"]],
     ids=["translate", "force"],
-)
+)  # fmt: skip
 def test_two_processes_give_the_scores_of_one(tiny_run, tmp_path, capsys, options, zygote, monkeypatch, resampling):
     monkeypatch.setattr("glossa.train.evaluation.scoring.score_both", resampling)
     report = tmp_path / "report.json"

@@ -106,9 +106,8 @@ def test_n_best_of_a_line_joins_ranks_and_adds_scores(model, tokenizer):
     (found,) = Translator(model, tokenizer, search, split_sentences=True).translate([f"{one} {two}"])
     first, second = Translator(model, tokenizer, search).translate([one, two])
     assert [one.text for one in found] == [f"{a.text} {b.text}" for a, b in zip(first, second, strict=True)]
-    assert [one.score for one in found] == pytest.approx(
-        [a.score + b.score for a, b in zip(first, second, strict=True)]
-    )
+    sums = [a.score + b.score for a, b in zip(first, second, strict=True)]
+    assert [one.score for one in found] == pytest.approx(sums)
 
 
 def test_a_line_beyond_the_model_is_cut_and_translated_whole(model, tokenizer):
@@ -147,9 +146,8 @@ def test_learned_abbreviations_keep_a_sentence_whole(model, tokenizer):
     line = "The cat sees geg. The mouse geg. Cats eat."
     engine = GenerateEngine(model, tokenizer)
     knows(engine, abbreviations=frozenset({"geg"}))
-    expected = Translator(model, tokenizer, split_sentences=False).best(
-        ["The cat sees geg.", "The mouse geg. Cats eat."]
-    )
+    whole = Translator(model, tokenizer, split_sentences=False)
+    expected = whole.best(["The cat sees geg.", "The mouse geg. Cats eat."])
     assert Translator(engine, tokenizer).best([line]) == [" ".join(expected)]
     assert Translator(model, tokenizer).best([line]) != [" ".join(expected)]
 
@@ -213,9 +211,8 @@ def test_implausible_translations_are_marked(tokenizer):
 
 def test_implausible_translations_are_searched_again(tokenizer):
     engine = Scripted(["Katze", "", LOOP], ["Eine Katze sieht eine Maus und einen Vogel.", LOOP])
-    found = Translator(engine, tokenizer, checks=Checks(retry_implausible=True), split_sentences=False).translate(
-        SOURCES
-    )
+    translator = Translator(engine, tokenizer, checks=Checks(retry_implausible=True), split_sentences=False)
+    found = translator.translate(SOURCES)
     assert [one.text for (one,) in found] == ["Eine Katze sieht eine Maus und einen Vogel.", "Katze", LOOP]
     assert [one.problem for (one,) in found] == ["", "", "repetitive"]
     assert engine.calls == [(3, 2, 0), (2, 4, 3)]

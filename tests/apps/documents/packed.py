@@ -25,19 +25,14 @@ CHAPTER = (
     "<body><p>Hello <i>big</i> world.</p><br/></body></html>"
 )
 MEMBERS = {
-    "a.docx": {
-        "[Content_Types].xml": "<Types/>",
-        "word/document.xml": WORD,
-        "word/styles.xml": "<w:styles>a</w:styles>",
-    },
+    "a.docx": {"[Content_Types].xml": "<Types/>", "word/document.xml": WORD, "word/styles.xml": "<w:styles/>"},
     "a.odt": {"mimetype": "application/vnd.oasis.opendocument.text", "content.xml": OPEN, "meta.xml": "<m>a</m>"},
     "a.epub": {
-        "mimetype": "application/epub+zip",
-        "OEBPS/a.xhtml": CHAPTER,
+        "mimetype": "application/epub+zip", "OEBPS/a.xhtml": CHAPTER,
         "content.opf": '<package xmlns:dc="d"><dc:title>Book</dc:title><dc:creator>Ann</dc:creator></package>',
         "toc.ncx": "<ncx><navLabel><text>Start</text></navLabel></ncx>",
     },
-}
+}  # fmt: skip
 
 
 def pack(path, members):

@@ -5,6 +5,7 @@ import sys
 from unicodedata import normalize
 
 import pytest
+from refusals import refused
 
 from glossa.apps.documents.formats.format import UNKNOWN, LanguagePair
 from glossa.apps.documents.glossary import Glossary, read_glossary, stemmer
@@ -57,13 +58,10 @@ class TestFind:
     @pytest.mark.parametrize(
         ("text", "expected"),
         [
-            ("We use C++ here.", [("C++", "C++")]),
-            ("We use C here.", [("C", "C")]),
-            ("(C++)", [("C++", "C++")]),
-            ("The .NET way.", [(".NET", ".NET-Plattform")]),
-            ("The NET way.", []),
+            ("We use C++ here.", [("C++", "C++")]), ("We use C here.", [("C", "C")]), ("(C++)", [("C++", "C++")]),
+            ("The .NET way.", [(".NET", ".NET-Plattform")]), ("The NET way.", []),
         ],
-    )
+    )  # fmt: skip
     def test_marks_belong_to_a_term(self, text, expected):
         rows = [("C", "C"), ("C++", "C++"), (".NET", ".NET-Plattform")]
         assert found(text, rows) == expected
@@ -169,8 +167,7 @@ class TestFiles:
             ("a.tsv", "dog\tHund\n\tKatze\n", r"a\.tsv, line 2: the source of 'Katze' has no word"),
             ("a.tsv", "dog\tHund\n--\tKatze\n", r"a\.tsv, line 2: the source of 'Katze' has no word"),
             (
-                "a.tsv",
-                f"dog\tHund\ncat\t{'Tier ' * 250}\n",
+                "a.tsv", f"dog\tHund\ncat\t{'Tier ' * 250}\n",
                 r"a\.tsv, line 2: the target of 'cat' has 250 words; a term may",
             ),
             ("a.tsv", "dog\tHund\ncat\n", r"a\.tsv, line 2: no tab: 1 column, where 2 or 3"),
@@ -182,7 +179,7 @@ class TestFiles:
             ("a.tbx", TBX[:200], r"a\.tbx, line 4: not well-formed XML"),
             ("a.tbx", '<!DOCTYPE a [<!ENTITY b "c">]><a/>', r"a\.tbx, line 1: the document defines the entity b"),
         ],
-    )
+    )  # fmt: skip
     def test_what_is_wrong_is_one_line(self, tmp_path, name, content, message):
         (tmp_path / name).write_text(content)
         with pytest.raises(GlossaError, match=message) as error:
@@ -194,16 +191,13 @@ class TestFiles:
         assert read_glossary(tmp_path / "a.tsv", PAIR, ["Hemd"]).targets == {"shirt": ["T-Shirt"]}
 
     def test_files_that_are_not_there_or_need_languages(self, tmp_path):
-        with pytest.raises(GlossaError, match=r"none\.tsv does not exist\. Give a file of terms"):
-            read_glossary(tmp_path / "none.tsv", PAIR)
+        refused(r"none\.tsv does not exist\. Give a file of terms", read_glossary, tmp_path / "none.tsv", PAIR)
         (tmp_path / "a.tbx").write_text(TBX)
-        with pytest.raises(GlossaError, match="the languages of the model are unknown"):
-            read_glossary(tmp_path / "a.tbx", UNKNOWN)
+        refused("the languages of the model are unknown", read_glossary, tmp_path / "a.tbx", UNKNOWN)
 
     def test_without_the_library(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "snowballstemmer", None)
-        with pytest.raises(GlossaError, match=r'snowballstemmer is missing\. Install it: pip install "glossa-mt\[doc'):
-            Glossary(ROWS, PAIR)
+        refused(r'snowballstemmer is missing\. Install it: pip install "glossa-mt\[doc', Glossary, ROWS, PAIR)
 
 
 class TestCommand:
@@ -226,6 +220,7 @@ class TestCommand:
         main([str(tiny_run), *files[:2], "--output", str(plain), *terms[2:]])
         assert plain.read_text().splitlines()[1] == second, "a line without terms stays as it was"
 
+    @pytest.mark.slow
     def test_terms_that_are_not_used_are_reported(self, tiny_run, tmp_path, terms, capsys):
         long = "vw " * 40
         (tmp_path / "terms.tsv").write_text(f"k\t{long}\n")  # more tokens than a translation may have
@@ -257,6 +252,7 @@ class TestCommand:
         after = (tmp_path / "b.txt").read_text().splitlines()
         assert len(after) == 2 and all(line.startswith("qr st") and word not in words(line) for line in after)
 
+    @pytest.mark.slow
     def test_workers_count_terms_too(self, tiny_run, tmp_path, terms, capfd, monkeypatch):
         (tmp_path / "a.txt").write_text("a k.\nb p.\nm k.\n")
         for name, more in (("one", []), ("two", ["--workers", "1"])):
@@ -279,8 +275,7 @@ class TestCommand:
     def test_a_beginning_is_for_lines(self, tiny_run, tmp_path):
         (tmp_path / "a.html").write_text("<p>a k.</p>")
         files = ["--input", str(tmp_path / "a.html"), "--output", str(tmp_path / "b.html")]
-        with pytest.raises(GlossaError, match="--prefix is for lines of text"):
-            main([str(tiny_run), *files, "--prefix", "x"])
+        refused("--prefix is for lines of text", main, [str(tiny_run), *files, "--prefix", "x"])
 
 
 def words(text):

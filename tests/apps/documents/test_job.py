@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from refusals import refused
 from translating import KNOWN, Function, Given
 
 from glossa.apps.documents.job import DocumentJob
@@ -50,8 +51,7 @@ def test_a_folder(tmp_path, capsys):
     assert (tmp_path / "out" / "deep" / "b.html").is_file()
     shown = capsys.readouterr().err
     assert "3 texts in 3 files: 3 sentences." in shown and "1 files in" in shown and "are skipped" in shown
-    with pytest.raises(GlossaError, match="has no documents of a known format"):
-        run(tmp_path / "in", tmp_path / "other", format="epub")
+    refused("has no documents of a known format", run, tmp_path / "in", tmp_path / "other", format="epub")
 
 
 def test_programs_in_typescript_are_left_out_of_a_folder_by_name(tmp_path, capsys):
@@ -71,21 +71,18 @@ def test_a_broken_file_does_not_stop_the_others_of_a_folder(tmp_path, capsys):
     (tmp_path / "in" / "a.html").write_text("<p>One</p>")
     (tmp_path / "in" / "b.json").write_text("{bad")
     (tmp_path / "in" / "c.png").write_bytes(b"x")
-    with pytest.raises(GlossaError, match=r"1 of 2 files were not translated; see above\."):
-        run(tmp_path / "in", tmp_path / "out")
+    refused(r"1 of 2 files were not translated; see above\.", run, tmp_path / "in", tmp_path / "out")
     assert {path.name: path.read_text() for path in (tmp_path / "out").iterdir()} == {"a.html": "<p>ONE</p>"}
     shown = capsys.readouterr().err
     assert shown.count("b.json") == 1 and shown.count("are skipped: c.png") == 1
     (tmp_path / "in" / "a.html").unlink()
-    with pytest.raises(GlossaError, match=r"b\.json.*JSON"):
-        run(tmp_path / "in", tmp_path / "none")
+    refused(r"b\.json.*JSON", run, tmp_path / "in", tmp_path / "none")
     assert not (tmp_path / "none").exists()
 
 
 def test_what_is_there_is_not_overwritten(tmp_path):
     (tmp_path / "out.md").write_text("mine")
-    with pytest.raises(GlossaError, match=r"out\.md exists"):
-        run(FILES / "page.md", tmp_path / "out.md")
+    refused(r"out\.md exists", run, FILES / "page.md", tmp_path / "out.md")
     assert (tmp_path / "out.md").read_text() == "mine"
 
 
@@ -135,11 +132,9 @@ def test_a_memory_gives_exact_translations(tmp_path, capsys, folder):
 
 def test_memories_that_do_not_fit(tmp_path):
     (tmp_path / "a.md").write_text("Hi there\n")
-    with pytest.raises(GlossaError, match=r"is not there\. Give a TMX file"):
-        run(tmp_path / "a.md", tmp_path / "b.md", memory=tmp_path / "none.tmx")
+    refused(r"is not there\. Give a TMX file", run, tmp_path / "a.md", tmp_path / "b.md", memory=tmp_path / "none.tmx")
     (tmp_path / "m.tmx").write_text('<tmx version="1.4"><header/><body></body></tmx>')
-    with pytest.raises(GlossaError, match=r"has no pair of en and fr"):
-        run(tmp_path / "a.md", tmp_path / "b.md", memory=tmp_path / "m.tmx")
+    refused(r"has no pair of en and fr", run, tmp_path / "a.md", tmp_path / "b.md", memory=tmp_path / "m.tmx")
 
 
 def test_texts_that_cannot_be_translated_stay(tmp_path):
@@ -180,10 +175,8 @@ class TestCommand:
             (["--output", "b.md", "--workers", "2"], "--workers is for lines of text"),
             (["--output", "b.md", "--num_return_sequences", "2", "--num_beams", "2"], "--num_return_sequences is for"),
         ):
-            with pytest.raises(GlossaError, match=message):
-                main([*given, *options])
-        with pytest.raises(GlossaError, match="--format is for documents, which must be files"):
-            main(["some/model", "--format", "html"])
+            refused(message, main, [*given, *options])
+        refused("--format is for documents, which must be files", main, ["some/model", "--format", "html"])
 
     def test_a_document(self, tiny_run, tmp_path, capsys):
         (tmp_path / "a.html").write_text("<p>a <b>k</b>.</p><pre>a k.</pre>")

@@ -17,6 +17,7 @@ from glossa.translate.memory.units import Unit
 from glossa.translate.texts.recall import Recall
 
 CORE, MATCHES = "urn:oasis:names:tc:xliff:document:2.0", "urn:oasis:names:tc:xliff:matches:2.0"
+NAME = "{urn:oasis:names:tc:xliff:document:1.2}"
 UNITS = [("Open the box now.", "Ouvrez la boîte."), ("Good day.", "Bonjour."), ("A & B are here.", "A & B là.")]
 NEAR = "Open the bag now."  # 30 of its 34 characters and those of the first unit are equal and in order: 88.2%
 
@@ -35,33 +36,54 @@ def translated(translator, path, report=None):
     return etree.parse(target).getroot()
 
 
-def test_xliff_1_has_matches_as_alternatives(translator, tmp_path):
-    path, name = tmp_path / "a.xlf", "{urn:oasis:names:tc:xliff:document:1.2}"
+def xliff_1(tmp_path, units):
+    path = tmp_path / "a.xlf"
     path.write_text(
         '<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2"><file original="a" datatype="plaintext" '
-        'source-language="en" target-language="fr"><body>'
+        f'source-language="en" target-language="fr"><body>{units}</body></file></xliff>'
+    )
+    return path
+
+
+def xliff_2(tmp_path, units):
+    path = tmp_path / "a.xlf"
+    file = f'<file id="f">{units}</file>'
+    path.write_text(f'<xliff version="2.0" xmlns="{CORE}" srcLang="en" trgLang="fr">{file}</xliff>')
+    return path
+
+
+def po_texts(translator, tmp_path, entries):
+    """The translations of the entries of a catalog."""
+    path, target = tmp_path / "a.po", tmp_path / "b.po"
+    path.write_text(f'msgid ""\nmsgstr "Language: fr\\n"\n\n{entries}')
+    DocumentJob(path, target, languages=KNOWN).run(translator, None, False)
+    return re.findall(r'msgstr "(.*)"', target.read_text())[1:]
+
+
+def test_xliff_1_has_matches_as_alternatives(translator, tmp_path):
+    path = xliff_1(
+        tmp_path,
         f'<trans-unit id="1"><source>{NEAR}</source><note>read</note></trans-unit>'
         '<trans-unit id="2"><source>Good day.</source><target/></trans-unit>'
-        '<trans-unit id="3"><source>Nothing alike.</source></trans-unit></body></file></xliff>'
+        '<trans-unit id="3"><source>Nothing alike.</source></trans-unit>',
     )
-    read, copied, other = translated(translator, path).iter(f"{name}trans-unit")
-    assert [child.tag.removeprefix(name) for child in read] == ["source", "target", "alt-trans", "note"]
-    assert read.find(f"{name}target").attrib == {"state": "translated", "state-qualifier": "mt-suggestion"}
-    match = read.find(f"{name}alt-trans")
+    read, copied, other = translated(translator, path).iter(f"{NAME}trans-unit")
+    assert [child.tag.removeprefix(NAME) for child in read] == ["source", "target", "alt-trans", "note"]
+    assert read.find(f"{NAME}target").attrib == {"state": "translated", "state-qualifier": "mt-suggestion"}
+    match = read.find(f"{NAME}alt-trans")
     assert match.get("match-quality") == "88%" and [each.text for each in match] == list(UNITS[0])
-    assert copied.find(f"{name}target").get("state-qualifier") == "exact-match"
-    assert copied.find(f"{name}target").text == "Bonjour."
-    assert copied.find(f"{name}alt-trans").get("match-quality") == "100%"
-    assert other.find(f"{name}alt-trans") is None and other.find(f"{name}target").text == "NOTHING ALIKE."
+    assert copied.find(f"{NAME}target").get("state-qualifier") == "exact-match"
+    assert copied.find(f"{NAME}target").text == "Bonjour."
+    assert copied.find(f"{NAME}alt-trans").get("match-quality") == "100%"
+    assert other.find(f"{NAME}alt-trans") is None and other.find(f"{NAME}target").text == "NOTHING ALIKE."
 
 
 def test_xliff_2_has_matches_of_all_segments_at_the_beginning_of_a_unit(translator, tmp_path):
-    path = tmp_path / "a.xlf"
-    path.write_text(
-        f'<xliff version="2.0" xmlns="{CORE}" srcLang="en" trgLang="fr"><file id="f"><unit id="u">'
-        f'<notes><note>n</note></notes><segment id="s"><source>{NEAR}</source></segment>'
+    path = xliff_2(
+        tmp_path,
+        f'<unit id="u"><notes><note>n</note></notes><segment id="s"><source>{NEAR}</source></segment>'
         "<segment><source>Good day.</source></segment></unit><unit id='v'>"
-        "<segment><source>Nothing alike.</source></segment></unit></file></xliff>"
+        "<segment><source>Nothing alike.</source></segment></unit>",
     )
     first, second = translated(translator, path).iter(f"{{{CORE}}}unit")
     assert first[0].tag == f"{{{MATCHES}}}matches" and second.find(f"{{{MATCHES}}}matches") is None
@@ -72,43 +94,29 @@ def test_xliff_2_has_matches_of_all_segments_at_the_beginning_of_a_unit(translat
 
 
 def test_a_unit_of_which_only_a_part_was_copied_is_no_exact_match(translator, tmp_path):
-    path, name = tmp_path / "a.xlf", "{urn:oasis:names:tc:xliff:document:1.2}"
     sources = (
-        "Good day. Nothing alike.",
-        "{n, plural, one {Nothing alike.} other {Good day.}}",
-        f"{{n, plural, one {{Good day.}} other {{{NEAR}}}}}",
-        "{n, plural, one {Good day.} other {Good day.}}",
-    )
+        "Good day. Nothing alike.", "{n, plural, one {Nothing alike.} other {Good day.}}",
+        f"{{n, plural, one {{Good day.}} other {{{NEAR}}}}}", "{n, plural, one {Good day.} other {Good day.}}",
+    )  # fmt: skip
     units = "".join(f'<trans-unit id="{n}"><source>{source}</source></trans-unit>' for n, source in enumerate(sources))
-    path.write_text(
-        '<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2"><file original="a" datatype="plaintext" '
-        f'source-language="en" target-language="fr"><body>{units}</body></file></xliff>'
-    )
-    found = list(translated(translator, path).iter(f"{name}trans-unit"))
-    states = [unit.find(f"{name}target").get("state-qualifier") for unit in found]
+    found = list(translated(translator, xliff_1(tmp_path, units)).iter(f"{NAME}trans-unit"))
+    states = [unit.find(f"{NAME}target").get("state-qualifier") for unit in found]
     assert states == ["mt-suggestion", "mt-suggestion", "mt-suggestion", "exact-match"]
-    scores = [[match.get("match-quality") for match in unit.iter(f"{name}alt-trans")] for unit in found]
+    scores = [[match.get("match-quality") for match in unit.iter(f"{NAME}alt-trans")] for unit in found]
     assert scores == [["100%"], ["100%"], ["100%", "88%"], ["100%"]], "equal matches of a unit are written once"
 
 
 def test_xliff_2_has_matches_where_a_segment_follows_at_once(translator, tmp_path):
-    path = tmp_path / "a.xlf"
-    path.write_text(
-        f'<xliff version="2.0" xmlns="{CORE}" srcLang="en" trgLang="fr"><file id="f"><unit id="u"><segment>'
-        "<source>Good day.</source></segment></unit></file></xliff>"
-    )
+    path = xliff_2(tmp_path, '<unit id="u"><segment><source>Good day.</source></segment></unit>')
     (unit,) = translated(translator, path).iter(f"{{{CORE}}}unit")
     assert [child.tag.rpartition("}")[2] for child in unit] == ["matches", "segment"]
     assert unit[0][0].get("ref") == f"#{unit[1].get('id')}"
 
 
 def test_the_report_has_the_matches(translator, tmp_path):
-    path, report = tmp_path / "a.xlf", tmp_path / "report.jsonl"
-    path.write_text(
-        f'<xliff version="2.0" xmlns="{CORE}" srcLang="en" trgLang="fr"><file id="f"><unit id="u"><segment>'
-        f"<source>{NEAR}</source></segment></unit><unit id='w'>"
-        "<segment><source>Good day.</source></segment></unit></file></xliff>"
-    )
+    unit = "<unit id='{}'><segment><source>{}</source></segment></unit>"
+    path = xliff_2(tmp_path, unit.format("u", NEAR) + unit.format("w", "Good day."))
+    report = tmp_path / "report.jsonl"
     with open(report, "w") as file:
         translated(translator, path, file)
     assert [json.loads(line).get("matches") for line in report.read_text().splitlines()] == [
@@ -118,18 +126,13 @@ def test_the_report_has_the_matches(translator, tmp_path):
 
 
 def test_an_interrupted_job_writes_the_matches_of_sentences_that_it_had_finished(translator, tmp_path, monkeypatch):
-    path, name = tmp_path / "a.xlf", "{urn:oasis:names:tc:xliff:document:1.2}"
-    path.write_text(
-        '<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2"><file original="a" datatype="plaintext" '
-        f'source-language="en" target-language="fr"><body><trans-unit id="1"><source>{NEAR}</source></trans-unit>'
-        "</body></file></xliff>"
-    )
+    path = xliff_1(tmp_path, f'<trans-unit id="1"><source>{NEAR}</source></trans-unit>')
     with monkeypatch.context() as patch:
         patch.setattr(Opened, "pack", lambda self, done: pytest.fail("interrupted"))
         with pytest.raises(pytest.fail.Exception):
             translated(translator, path)
     translator.engine.asked.clear()
-    (match,) = translated(translator, path).iter(f"{name}alt-trans")
+    (match,) = translated(translator, path).iter(f"{NAME}alt-trans")
     assert match.get("match-quality") == "88%" and translator.engine.asked == []
 
 
@@ -157,10 +160,7 @@ def test_an_entry_of_po_takes_no_translation_of_another_context(translator, tmp_
     translator.recall = Recall([Memory.temporary(())])
     translator.recall.memories[0].add(units)
     entries = "".join(f'msgctxt "{name}"\nmsgid "Open the door"\nmsgstr ""\n\n' for name in ("menu", "state", "x"))
-    path, target = tmp_path / "a.po", tmp_path / "b.po"
-    path.write_text(f'msgid ""\nmsgstr "Language: fr\\n"\n\n{entries}')
-    DocumentJob(path, target, languages=KNOWN).run(translator, None, False)
-    found = re.findall(r'msgstr "(.*)"', target.read_text())[1:]
+    found = po_texts(translator, tmp_path, entries)
     assert found[:2] == ["Ouvrir", "Ouverte"]
     assert found[2].startswith("OPEN THE DOOR") and any(MEMORY in asked for asked in translator.engine.asked)
 
@@ -170,10 +170,7 @@ def test_of_equally_good_matches_the_one_for_the_context_counts(translator, tmp_
     translator.recall = Recall([Memory.temporary(())])
     translator.recall.memories[0].add(units)
     entries = "".join(f'msgctxt "{name}"\nmsgid "Open 7 doors"\nmsgstr ""\n\n' for name in ("menu", "state"))
-    path, target = tmp_path / "a.po", tmp_path / "b.po"
-    path.write_text(f'msgid ""\nmsgstr "Language: fr\\n"\n\n{entries}')
-    DocumentJob(path, target, languages=KNOWN).run(translator, None, False)
-    assert re.findall(r'msgstr "(.*)"', target.read_text())[1:] == ["Ouvrir 7", "Ouvertes : 7"]
+    assert po_texts(translator, tmp_path, entries) == ["Ouvrir 7", "Ouvertes : 7"]
 
 
 def test_texts_of_menus_are_found_with_and_without_accelerators(translator, tmp_path):
@@ -181,9 +178,5 @@ def test_texts_of_menus_are_found_with_and_without_accelerators(translator, tmp_
     pairs = [("_Remove all", "To_ut effacer"), ("&Keep all", "Tout &garder"), ("Close all", "Tout fermer")]
     translator.recall = Recall([Memory.temporary(pairs)])
     texts = ["_Remove all", "Remove all", "Keep all", "Clos_e all"]
-    path, target = tmp_path / "a.po", tmp_path / "b.po"
     entries = "".join(f'msgid "{text}"\nmsgstr ""\n\n' for text in texts)
-    path.write_text(f'msgid ""\nmsgstr "Language: fr\\n"\n\n{entries}')
-    DocumentJob(path, target, languages=KNOWN).run(translator, None, False)
-    found = re.findall(r'msgstr "(.*)"', target.read_text())[1:]
-    assert found == ["To_ut effacer", "Tout effacer", "Tout garder", "Tout f_ermer"]
+    assert po_texts(translator, tmp_path, entries) == ["To_ut effacer", "Tout effacer", "Tout garder", "Tout f_ermer"]

@@ -66,13 +66,10 @@ def test_the_extra_of_the_server_has_the_libraries_of_all_documents():
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("a.exe", b"x", "file is .exe; it may be"),
-        ("a", b"x", "a name without ending"),
-        ("a.json", b"{", "The document"),
-        ("a.html", b"\xff\xfe<", "UTF-16"),
-        ("a.docx", b"PK", "The document"),
+        ("a.exe", b"x", "file is .exe; it may be"), ("a", b"x", "a name without ending"),
+        ("a.json", b"{", "The document"), ("a.html", b"\xff\xfe<", "UTF-16"), ("a.docx", b"PK", "The document"),
     ],
-)
+)  # fmt: skip
 def test_documents_that_cannot_be_read(url, name, content, words):
     answer = send(url, name, content)
     assert answer.status_code == 400 and words in answer.json()["error"]

@@ -48,6 +48,13 @@ def keys(tmp_path):
     return Keys(path), secrets
 
 
+@pytest.fixture
+def own(model, keys, tmp_path):
+    """A server with a memory for each of two keys: its address, and the keys."""
+    with serving(model, keys[0], folder=tmp_path / "own") as url:
+        yield url, keys[1]
+
+
 def translated(url, key, text, **fields):
     return ask(url, q=text, api_key=key, **fields).json()
 
@@ -122,17 +129,16 @@ def test_a_memory_that_was_removed_while_the_server_runs_is_made_again(model, ke
         assert memory.exact(LONG).target == "once more"
 
 
-def test_a_suggestion_of_several_lines_counts_line_by_line(model, keys, tmp_path):
-    known, secret = keys
-    with serving(model, known, folder=tmp_path / "own") as url:
-        given = {"q": f"{LONG}\n\nb k l.", "s": "quite another text\n\nmore of it"}
-        assert "lines" in ask(url, "suggest", api_key=secret["ann"], q=given["q"], s="two\nlines").json()["error"]
-        assert ask(url, "suggest", api_key=secret["ann"], **given).json()["remembered"] is True
-        assert translated(url, secret["ann"], given["q"])["translatedText"] == given["s"]
-        assert translated(url, secret["ann"], "b k l.")["translatedText"] == "more of it"
-        assert ask(url, "take_back", api_key=secret["ann"], q=given["q"]).status_code == 200
-        assert "matches" not in translated(url, secret["ann"], given["q"])
-        assert ask(url, "take_back", api_key=secret["ann"], q=given["q"]).status_code == 400
+def test_a_suggestion_of_several_lines_counts_line_by_line(own):
+    url, secret = own
+    given = {"q": f"{LONG}\n\nb k l.", "s": "quite another text\n\nmore of it"}
+    assert "lines" in ask(url, "suggest", api_key=secret["ann"], q=given["q"], s="two\nlines").json()["error"]
+    assert ask(url, "suggest", api_key=secret["ann"], **given).json()["remembered"] is True
+    assert translated(url, secret["ann"], given["q"])["translatedText"] == given["s"]
+    assert translated(url, secret["ann"], "b k l.")["translatedText"] == "more of it"
+    assert ask(url, "take_back", api_key=secret["ann"], q=given["q"]).status_code == 200
+    assert "matches" not in translated(url, secret["ann"], given["q"])
+    assert ask(url, "take_back", api_key=secret["ann"], q=given["q"]).status_code == 400
 
 
 def test_processes_that_make_the_memory_of_a_key_at_once_lose_nothing(tmp_path):
@@ -152,14 +158,13 @@ def test_processes_that_make_the_memory_of_a_key_at_once_lose_nothing(tmp_path):
         assert [memory.exact(text).target for text in texts] == [text.upper() for text in texts]
 
 
-def test_what_the_memory_does_not_take_is_not_said_to_be_remembered(model, keys, tmp_path):
-    known, secret = keys
-    with serving(model, known, folder=tmp_path / "own") as url:
-        assert ask(url, "suggest", api_key=secret["ann"], q="\u200b", s="no text").status_code == 400
-        assert translated(url, secret["ann"], "A b.")["translatedText"] != "A b."
-        assert ask(url, "suggest", api_key=secret["ann"], q="A b.", s="A b.").json()["remembered"] is True
-        assert translated(url, secret["ann"], "A b.")["translatedText"] == "A b."
-        assert ask(url, "suggest", api_key=secret["ann"], q="A b.", s=" ").status_code == 400
+def test_what_the_memory_does_not_take_is_not_said_to_be_remembered(own):
+    url, secret = own
+    assert ask(url, "suggest", api_key=secret["ann"], q="\u200b", s="no text").status_code == 400
+    assert translated(url, secret["ann"], "A b.")["translatedText"] != "A b."
+    assert ask(url, "suggest", api_key=secret["ann"], q="A b.", s="A b.").json()["remembered"] is True
+    assert translated(url, secret["ann"], "A b.")["translatedText"] == "A b."
+    assert ask(url, "suggest", api_key=secret["ann"], q="A b.", s=" ").status_code == 400
 
 
 def test_a_damaged_memory_and_a_folder_that_cannot_be_written_fail_in_one_line(model, keys, tmp_path, caplog):
@@ -182,17 +187,16 @@ def test_a_damaged_memory_and_a_folder_that_cannot_be_written_fail_in_one_line(m
     assert "is damaged" in errors[0].getMessage() and "cannot be written" in errors[2].getMessage()
 
 
-def test_languages_of_a_request_name_no_other_file(model, keys, tmp_path):
-    known, secret = keys
-    with serving(model, known, folder=tmp_path / "own") as url:
-        for name in secret:
-            ask(url, "suggest", api_key=secret[name], q=LONG, s=f"a text of {name}")
-        version = ask(url, "memory_version", api_key=secret["bo"]).json()
-        folders = [path.name for path in (tmp_path / "own").iterdir()]
-        for folder in folders:
-            answer = ask(url, "take_back", api_key=secret["bo"], q=LONG, source=f"../{folder}/en")
-            assert "is not supported" in answer.json()["error"]
-        assert ask(url, "memory_version", api_key=secret["bo"]).json() == version
+def test_languages_of_a_request_name_no_other_file(own, tmp_path):
+    url, secret = own
+    for name in secret:
+        ask(url, "suggest", api_key=secret[name], q=LONG, s=f"a text of {name}")
+    version = ask(url, "memory_version", api_key=secret["bo"]).json()
+    folders = [path.name for path in (tmp_path / "own").iterdir()]
+    for folder in folders:
+        answer = ask(url, "take_back", api_key=secret["bo"], q=LONG, source=f"../{folder}/en")
+        assert "is not supported" in answer.json()["error"]
+    assert ask(url, "memory_version", api_key=secret["bo"]).json() == version
 
 
 def test_a_way_through_another_language_uses_no_memory(learned_run, keys, tmp_path):
@@ -214,21 +218,19 @@ def test_a_way_through_another_language_uses_no_memory(learned_run, keys, tmp_pa
         assert refused.status_code == 403
 
 
-def test_the_request_of_the_hub_reads_the_memory_of_its_key(model, keys, tmp_path):
-    known, secret = keys
-    with serving(model, known, folder=tmp_path / "own") as url:
-        ask(url, "suggest", api_key=secret["ann"], q=LONG, s="quite another text")
-        found = requests.post(url, json={"inputs": LONG, "api_key": secret["ann"]}, timeout=60)
-        assert found.json() == [{"translation_text": "quite another text"}]
+def test_the_request_of_the_hub_reads_the_memory_of_its_key(own):
+    url, secret = own
+    ask(url, "suggest", api_key=secret["ann"], q=LONG, s="quite another text")
+    found = requests.post(url, json={"inputs": LONG, "api_key": secret["ann"]}, timeout=60)
+    assert found.json() == [{"translation_text": "quite another text"}]
 
 
-def test_a_stream_says_the_match_of_each_sentence(model, keys, tmp_path):
-    known, secret = keys
-    with serving(model, known, folder=tmp_path / "own") as url:
-        ask(url, "suggest", api_key=secret["ann"], q=LONG, s="quite another text")
-        lines = ask(url, "translate_stream", api_key=secret["ann"], q=f"{LONG} Kk!").text.splitlines()
-        head, first, second = map(json.loads, lines)
-        assert head["sentences"] == 2 and first["match"]["score"] == 100 and "match" not in second
+def test_a_stream_says_the_match_of_each_sentence(own):
+    url, secret = own
+    ask(url, "suggest", api_key=secret["ann"], q=LONG, s="quite another text")
+    lines = ask(url, "translate_stream", api_key=secret["ann"], q=f"{LONG} Kk!").text.splitlines()
+    head, first, second = map(json.loads, lines)
+    assert head["sentences"] == 2 and first["match"]["score"] == 100 and "match" not in second
 
 
 def test_only_named_keys_write_the_shared_memory_and_others_see_no_text_of_it(model, keys, tmp_path):
@@ -254,12 +256,11 @@ def test_only_named_keys_write_the_shared_memory_and_others_see_no_text_of_it(mo
         assert xliff_translated(url, secret["bo"]).count("quite another text") == 2
 
 
-def test_a_threshold_of_the_request(model, keys, tmp_path, learned_run):
-    known, secret = keys
-    with serving(model, known, folder=tmp_path / "own") as url:
-        ask(url, "suggest", api_key=secret["ann"], q=LONG, s="quite another text")
-        assert "matches" not in translated(url, secret["ann"], NEAR), "this model does not read matches"
-        assert ask(url, api_key=secret["ann"], q=NEAR, memory_threshold=20).status_code == 400
+def test_a_threshold_of_the_request(own):
+    url, secret = own
+    ask(url, "suggest", api_key=secret["ann"], q=LONG, s="quite another text")
+    assert "matches" not in translated(url, secret["ann"], NEAR), "this model does not read matches"
+    assert ask(url, api_key=secret["ann"], q=NEAR, memory_threshold=20).status_code == 400
 
 
 def test_without_keys_nothing_is_written(model, tmp_path):
@@ -272,11 +273,10 @@ def test_without_keys_nothing_is_written(model, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--memories", "m"], "--memories needs keys"),
-        (["--memory_writer", "ann"], "--memory_writer needs keys"),
+        (["--memories", "m"], "--memories needs keys"), (["--memory_writer", "ann"], "--memory_writer needs keys"),
         (["--show_memory"], "--show_memory needs a memory"),
     ],
-)
+)  # fmt: skip
 def test_options_that_need_others(options, message):
     parse(["a", *options])
     with pytest.raises(GlossaError, match=message):
@@ -309,11 +309,10 @@ def test_a_suggestion_counts_more_than_an_older_file(model, keys, tmp_path):
         assert translated(url, secret["bo"], LONG)["translatedText"] == "quite another text"
 
 
-def test_the_sentences_of_a_suggestion_count_too_and_go_with_it(model, keys, tmp_path):
-    known, secret = keys
-    with serving(model, known, folder=tmp_path / "own") as url:
-        before = translated(url, secret["ann"], "Aa bb!")["translatedText"]
-        ask(url, "suggest", api_key=secret["ann"], q=f"{LONG} Aa bb!", s="Quite another text! And more!")
-        assert translated(url, secret["ann"], "Aa bb!")["translatedText"] == "And more!"
-        assert ask(url, "take_back", api_key=secret["ann"], q=f"{LONG} Aa bb!").json() == {"success": True}
-        assert translated(url, secret["ann"], "Aa bb!")["translatedText"] == before
+def test_the_sentences_of_a_suggestion_count_too_and_go_with_it(own):
+    url, secret = own
+    before = translated(url, secret["ann"], "Aa bb!")["translatedText"]
+    ask(url, "suggest", api_key=secret["ann"], q=f"{LONG} Aa bb!", s="Quite another text! And more!")
+    assert translated(url, secret["ann"], "Aa bb!")["translatedText"] == "And more!"
+    assert ask(url, "take_back", api_key=secret["ann"], q=f"{LONG} Aa bb!").json() == {"success": True}
+    assert translated(url, secret["ann"], "Aa bb!")["translatedText"] == before

@@ -9,7 +9,8 @@ from running_server import ask, until
 
 from glossa.model.profile_glossa import TextProfile
 from glossa.model.segments_glossa import join_segments, model_texts, segment_text
-from glossa.translate.interface import Translation
+from glossa.translate.build import build_translator
+from glossa.translate.interface import Checks, Translation
 from glossa.translate.texts.tags import Tagged
 from glossa.translate.texts.text import Sentence, Text
 from glossa.translate.translator import Translator
@@ -85,20 +86,6 @@ def test_languages_are_those_of_all_texts_together(own_url):
     assert head == {"pivot": "fr", "sentences": 1} and one["translatedText"] == through.json()["translatedText"]
 
 
-@pytest.mark.parametrize(
-    ("fields", "words"),
-    [
-        ({"q": 5}, "q must be a text"),
-        ({"q": "a", "source": "xx"}, "xx is not supported"),
-        ({"q": "a", "target": "xx"}, "xx is not supported: target may be"),
-        ({"q": "a", "confidence": 3}, "confidence must be true or false"),
-    ],
-)
-def test_what_is_refused_at_once_has_a_status(own_url, fields, words):
-    answer = stream(own_url, **fields)
-    assert answer.status_code == 400 and words in answer.json()["error"]
-
-
 class Gate:
     """Holds the model back after some pieces, until it may go on, and keeps the sentences of each."""
 
@@ -159,3 +146,23 @@ def test_a_later_refusal_is_the_last_line(own_url, own_service, monkeypatch):
 def test_a_full_server_refuses(own_url, monkeypatch):
     monkeypatch.setattr("glossa.apps.server.queue.MAX_REQUESTS", 0)
     assert stream(own_url, q="a k.").status_code == 429
+
+
+TEXTS = ["a k.", "b l. c m.", "42"]
+
+
+def test_it_is_the_one_of_the_command(own_url, confident_run):
+    translator = build_translator([str(confident_run)], "auto", checks=Checks("copy", confident=True))
+    ours = [best.confidence for best, *_ in translator.translate(TEXTS)]
+    found = ask(own_url, q=TEXTS, confidence=True).json()
+    assert found["confidence"] == [round(one, 4) for one in ours]
+    assert ours[2] == 1 and 0 < ours[1] < ours[0] < 1
+    assert ask(own_url, q=TEXTS[0], confidence="true").json()["confidence"] == round(ours[0], 4)
+
+
+def test_it_is_only_there_where_it_is_asked_for_and_known(own_url):
+    assert "confidence" not in ask(own_url, q="a k.").json()
+    assert "confidence" not in ask(own_url, q="a k.", confidence=False).json()
+    for ways in ({"source": "fr", "target": "en"}, {"target": "de"}, {"target": "en"}):  # none, by French, the same
+        found = ask(own_url, q="a k.", confidence=True, **ways).json()
+        assert found["confidence"] is None and found["translatedText"]

@@ -11,7 +11,6 @@ import requests
 import torch
 from running_server import ask, running
 
-from glossa.apps.server import models
 from glossa.apps.server.app import build_app
 from glossa.apps.server.corrections import Corrections
 from glossa.apps.server.keys import Keys, add_key
@@ -56,15 +55,12 @@ def test_other_origins(guarded, url):
 @pytest.mark.parametrize(
     ("headers", "status"),
     [
-        ({}, 200),
-        ({"Origin": "https://example.org"}, 200),
-        ({"Origin": "https://other.org"}, 403),
-        ({"Origin": "null"}, 403),
-        ({"Origin": "https://other.org", "Sec-Fetch-Site": "cross-site"}, 403),
+        ({}, 200), ({"Origin": "https://example.org"}, 200), ({"Origin": "https://other.org"}, 403),
+        ({"Origin": "null"}, 403), ({"Origin": "https://other.org", "Sec-Fetch-Site": "cross-site"}, 403),
         ({"Origin": "http://127.0.0.1:1", "Sec-Fetch-Site": "same-site"}, 403),
         ({"Origin": "https://behind.a.proxy", "Sec-Fetch-Site": "same-origin"}, 200),
     ],
-)
+)  # fmt: skip
 def test_pages_of_other_origins_may_not_send_anything(guarded, headers, status):
     url, key = guarded
     fields = {"q": "a k.", "source": "en", "target": "fr", "api_key": key}
@@ -146,10 +142,9 @@ def test_an_explanation_with_another_choice_begins_with_it(url):
 
 
 LONG_WORK = {
-    "hostile/server": {"q": "<a " * 6000},
-    "server-blocked": {"q": "一个男人在街上睡觉" * 150},
+    "hostile/server": {"q": "<a " * 6000}, "server-blocked": {"q": "一个男人在街上睡觉" * 150},
     "an HTML page": {"q": "<p>a k. <b>b l.</b></p>" * 300, "format": "html"},
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", LONG_WORK)
@@ -185,15 +180,6 @@ def test_the_health_does_not_wait_for_what_is_loaded(learned_run, monkeypatch):
         assert begun.wait(60) and requests.get(f"{address}/health", timeout=30).json() == {"status": "ok"}
         free.set()
         waiting.join()
-
-
-def test_explanations_and_glossaries_share_a_model_in_torch(learned_run, monkeypatch):
-    loads, load = [], models.torch_model
-    monkeypatch.setattr(models, "torch_model", lambda *given: loads.append(given) or load(*given))
-    with running(lambda: build_app(Service(Models([f"en-fr={learned_run}"])))) as url:
-        for path, more in (("translate", {}), ("explain", {}), ("translate", {"glossary": "a => z"}), ("explain", {})):
-            assert ask(url, path, q="a k.", **more).status_code == 200
-    assert len(loads) == 1
 
 
 def test_a_file_of_corrections_with_cut_lines_is_continued(tmp_path, caplog):

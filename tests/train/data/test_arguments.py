@@ -18,10 +18,9 @@ from glossa.train.plan.arguments import parse_settings
         ({"max_train_samples": 0}, "max_train_samples is 0; it must be at least 1"),
         ({"target_language": "en"}, "both 'en'"),
         ({"source_language": "English", "target_language": "eng"}, "both 'en'"),
-        ({"source_column": "a"}, "target_column is None"),
-        ({"dataset": "files"}, "data_path is empty"),
+        ({"source_column": "a"}, "target_column is None"), ({"dataset": "files"}, "data_path is empty"),
     ],
-)
+)  # fmt: skip
 def test_invalid_settings_are_refused(settings, message):
     with pytest.raises(GlossaError, match=message):
         DataArguments(**settings)

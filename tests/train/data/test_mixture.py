@@ -1,21 +1,14 @@
 """The sources of a recipe: what is refused, and how often their rows are seen."""
 
-import dataclasses
 import json
 
 import numpy
 import pytest
 
 from glossa.base.errors import GlossaError
-from glossa.train.data import mixture
 from glossa.train.data.arguments import DataArguments
 from glossa.train.data.cleaning.splitting import repeated
 from glossa.train.data.mixture import common_source, sources_of, target_languages, weights, without_mixing
-
-
-def test_what_a_source_may_set_is_a_setting_of_the_recipe_of_the_same_type():
-    declared = {field.name: str(field.type) for field in dataclasses.fields(DataArguments)}
-    assert all(kind.__name__ in declared[name] for name, kind in mixture.SETTINGS.items())
 
 
 def test_a_source_has_the_settings_of_the_recipe_and_its_own():

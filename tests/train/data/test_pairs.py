@@ -1,22 +1,11 @@
 """Data settings to clean, split pairs."""
 
-import zipfile
-from pathlib import Path
-
-import numpy
 import pytest
 from small_corpus import dataset_of
 
 from glossa.base.errors import GlossaError
 from glossa.train.data.arguments import DataArguments
-from glossa.train.data.cleaning.splitting import normalize_side
 from glossa.train.data.pairs import group_references, prepare_pairs
-
-ANKI = Path(__file__).parents[4] / "shared/data/anki/fra-eng.zip"
-
-
-def sides(dataset):
-    return {side: {normalize_side(text) for text in dataset[side]} for side in ("source", "target")}
 
 
 def test_group_references():
@@ -28,12 +17,9 @@ def test_only_missing_splits_are_held_out(tmp_path):
     (tmp_path / "a.tsv").write_text("".join(f"s{number}\tt{number}\n" for number in range(20)))
     (tmp_path / "t.tsv").write_text("s3\tother\nnew\tneuf\n")
     arguments = DataArguments(
-        data_path=[str(tmp_path / "a.tsv")],
-        test_path=[str(tmp_path / "t.tsv")],
-        validation_size=4,
-        max_validation_samples=3,
-        test_size=9,
-    )
+        data_path=[str(tmp_path / "a.tsv")], test_path=[str(tmp_path / "t.tsv")], validation_size=4,
+        max_validation_samples=3, test_size=9,
+    )  # fmt: skip
     splits, report = prepare_pairs(arguments)
     assert report.sizes == {name: len(part) for name, part in splits.items()} == {
         "train": 15, "validation": 3, "test": 2,
@@ -113,21 +99,3 @@ def test_limits_draw_from_the_whole_split_by_seed_and_keep_the_order(tmp_path):
         assert max(found) > 80 and 35 < sum(found) / size < 66
     assert lengths(**limits) == drawn != lengths(**limits, split_seed=2)
     assert lengths(max_test_samples=500) == [list(range(1, 101))] * 2
-
-
-@pytest.mark.skipif(not ANKI.exists(), reason=f"the real Anki archive is not at {ANKI}")
-def test_real_anki_splits_share_no_sentence(tmp_path):
-    with zipfile.ZipFile(ANKI) as archive:
-        lines = archive.read("fra.txt").decode().splitlines(keepends=True)[60_000:100_000]
-    (tmp_path / "anki.txt").write_text("".join(lines), encoding="utf-8")
-    arguments = DataArguments(
-        dataset="anki", data_path=[str(tmp_path / "anki.txt")], validation_size=2000, test_size=2000
-    )
-    splits, report = prepare_pairs(arguments)
-    assert report.sizes == {"train": 36_000, "validation": 2000, "test": 2000}
-    assert sum(report.splits["train"][reason] for reason in ("malformed", "empty", "duplicates")) == 0
-    train, validation, test = (sides(splits[name]) for name in ("train", "validation", "test"))
-    for side in ("source", "target"):
-        assert not test[side] & (train[side] | validation[side]) and not validation[side] & train[side]
-    # Held-out splits resemble the whole data, so some sources have several references.
-    assert 1.2 < numpy.mean([len(references) for _, references in group_references(splits["test"])]) < 1.7

@@ -22,9 +22,8 @@ def test_counts_weights_and_tags_of_two_sources(tmp_path):
     second = write(tmp_path / "b.tsv", [*numbered("b", 20), ("a source 4", "a target 4")])
     settings = DataArguments(
         sources=[{"data_path": first, "weight": 2}, {"data_path": second, "weight": 0.5, "tag": "<bt> "}],
-        validation_size=0,
-        test_size=0,
-    )
+        validation_size=0, test_size=0,
+    )  # fmt: skip
     dataset, report = prepare_pairs(settings)
     common = {"malformed": 0, "identical": 0}
     assert report.sources == {

@@ -5,6 +5,7 @@ import json
 
 import datasets
 import pytest
+from refusals import refused
 
 from glossa.base.errors import GlossaError
 from glossa.train.data.arguments import DataArguments
@@ -53,8 +54,7 @@ def test_damaged_lines_and_lines_with_tabs_are_counted(tmp_path):
     texts, report = texts_of(path, trust_data=True)
     assert texts == {"train": ["good"]} and report.splits["train"]["malformed"] == 2
     assert "tab" in report.malformed_rows[0]["reason"] and "not UTF-8" in report.malformed_rows[1]["reason"]
-    with pytest.raises(GlossaError, match=r"a.txt, line 2: a tab .* named .tsv"):
-        texts_of(path, strict=True)
+    refused(r"a.txt, line 2: a tab .* named .tsv", texts_of, path, strict=True)
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet"])
@@ -68,8 +68,7 @@ def test_a_column_of_tables(tmp_path, ending):
         rows.to_csv(path, sep="\t" if ending == "tsv" else ",", index=False)
     other = write(tmp_path / "b.jsonl", json.dumps({"body": "quatre"}))
     assert texts_of([path, other], **column("body"))[0] == {"train": ["un, deux", "trois", "quatre"]}
-    with pytest.raises(GlossaError, match=r"no (column|key) 'text'; .*'body'"):
-        texts_of(path, **column("text"))
+    refused(r"no (column|key) 'text'; .*'body'", texts_of, path, **column("text"))
 
 
 def test_a_column_of_a_data_set_with_its_own_validation(tmp_path):
@@ -116,14 +115,12 @@ def test_a_text_on_both_sides_is_kept_once(tmp_path):
 
 def test_missing_files_and_columns_are_named(tmp_path):
     path = write(tmp_path / "train.en", "one\n")
-    with pytest.raises(GlossaError, match=r"train.de does not exist. Did you mean train.en\?"):
-        texts_of(tmp_path / "train.de")
+    refused(r"train.de does not exist. Did you mean train.en\?", texts_of, tmp_path / "train.de")
     with pytest.raises(
         GlossaError, match=r"source_column and target_column are both 'body', but .*train.en is a text file"
     ):
         texts_of(path, **column("body"))
-    with pytest.raises(GlossaError, match="is empty"):
-        texts_of(write(tmp_path / "none.txt", ""))
+    refused("is empty", texts_of, write(tmp_path / "none.txt", ""))
 
 
 def test_rows_have_token_ids_and_their_lengths_after_corruption(tmp_path):

@@ -12,10 +12,9 @@ from glossa.train.evaluation.translation_metric import TranslationMetric
 
 TRANSLATIONS = ["the cat sat on the mat", "There is a dog here", "hello world"]
 REFERENCES = [
-    ["the cat sat on a mat", "the cat sat on the mat"],
-    ["there is a dog there"],
+    ["the cat sat on a mat", "the cat sat on the mat"], ["there is a dog there"],
     ["hello word", "hi all", "hello everyone"],
-]
+]  # fmt: skip
 
 
 def results(translations=TRANSLATIONS, references=REFERENCES):

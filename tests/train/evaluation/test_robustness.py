@@ -17,12 +17,10 @@ from glossa.train.hub.card import build_card
 from glossa.translate.translator import Translator
 
 PAIRS = [
-    Pair("The dog sees two cats.", "Der Hund sieht zwei Katzen."),
-    Pair("She is here now.", "Sie ist jetzt hier."),
-    Pair("Tom sees the old dog.", "Tom sieht den alten Hund."),
-    Pair("Is she here?", "Ist sie hier?"),
+    Pair("The dog sees two cats.", "Der Hund sieht zwei Katzen."), Pair("She is here now.", "Sie ist jetzt hier."),
+    Pair("Tom sees the old dog.", "Tom sieht den alten Hund."), Pair("Is she here?", "Ist sie hier?"),
     Pair("Yes", "Ja."),
-]
+]  # fmt: skip
 
 
 def changed(name):

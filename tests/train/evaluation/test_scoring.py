@@ -11,6 +11,7 @@ from glossa.cli import score
 from glossa.cli.score import common, load_files
 from glossa.train.data.arguments import TokenizerArguments
 from glossa.train.data.encoding.vocabulary import train_tokenizer
+from glossa.train.evaluation.samples import print_samples
 from glossa.train.evaluation.scoring import score_table, score_translators
 from glossa.translate.interface import Engine, Translation
 from glossa.translate.translator import Translator
@@ -102,10 +103,9 @@ def test_models_are_compared_on_the_sources_that_both_can_translate(caplog):
     def result(*sources):
         translations = [f"translation of {source}" for source in sources]
         return {
-            "sources": list(sources),
-            "translations": translations,
+            "sources": list(sources), "translations": translations,
             "references": [[text] for text in translations],
-        }
+        }  # fmt: skip
 
     both = ["translation of a", "translation of b"]
     assert common(result("a", "b"), result("a", "b")) == (both, both, [[text] for text in both])
@@ -121,3 +121,10 @@ def test_a_launch_leaves_ray_out(tiny_run, monkeypatch):
     monkeypatch.setattr("glossa.translate.sharing.processes", lambda: SimpleNamespace(num_processes=2))
     with pytest.raises(GlossaError, match="Start glossa score without a launcher"):
         score.main([str(tiny_run), "--ray", "auto"])
+
+
+def test_long_texts_are_cut_in_the_log(capsys):
+    print_samples([{"source": "a b", "greedy": "x" * 300}, {"source": "c", "beam 5": "y" * 301}])
+    lines = capsys.readouterr().out.split("\n")
+    first, second = "    greedy: " + "x" * 300, "    beam 5: " + "y" * 300 + "…"
+    assert lines == ["    source: a b", first, "", "    source: c", second, "", ""]

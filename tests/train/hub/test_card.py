@@ -234,6 +234,7 @@ def test_measured_energy_is_reported(tiny_run, tmp_path):
     assert "Energy: 0.123 kWh (by a meter)." in build_card(run, NAME).text
 
 
+@pytest.mark.slow
 def test_snippets_run_as_printed(tiny_run, early, tmp_path):
     shutil.copytree(tiny_run, tmp_path / NAME, ignore=shutil.ignore_patterns("checkpoint-*"))
     card = build_card(tiny_run, NAME, publish_samples=True)

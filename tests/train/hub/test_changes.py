@@ -4,6 +4,7 @@ import json
 
 import pytest
 from pushing import NAME, TOKEN, upload
+from refusals import refused
 
 from glossa.base.errors import GlossaError
 from glossa.cli.push import main
@@ -46,19 +47,16 @@ def test_a_card_that_glossa_did_not_write_is_kept(hub, folder, caplog):
     upload(hub, folder)
     assert hub.files(NAME)["README.md"].endswith(b"new\n"), "ours is replaced"
     repository = hub.repositories["models", NAME]
-    repository.commit(
-        "main", hub.files(NAME) | {"README.md": b"---\n---\nedited"}, "edit", repository.branches["main"]
-    )
+    repository.commit("main", hub.files(NAME) | {"README.md": b"---\n---\nown"}, "edit", repository.branches["main"])
     upload(hub, folder)
-    assert hub.files(NAME)["README.md"] == b"---\n---\nedited", "what was edited since is not ours"
+    assert hub.files(NAME)["README.md"] == b"---\n---\nown", "what was edited since is not ours"
 
 
 @pytest.mark.parametrize("name", ["handler.py", "config.json", "model.safetensors"])
 def test_files_that_glossa_did_not_write_are_replaced_only_if_asked(hub, folder, name):
     foreign(hub, folder, **{name: b"mine"})
     before = dict(hub.files(NAME))
-    with pytest.raises(GlossaError, match=rf"did not write: {name}\. .*--replace"):
-        upload(hub, folder)
+    refused(rf"did not write: {name}\. .*--replace", upload, hub, folder)
     assert hub.files(NAME) == before
     upload(hub, folder, replace=True)
     assert hub.files(NAME)[name] == (folder / name).read_bytes()
@@ -74,8 +72,7 @@ def test_what_others_write_during_a_push_is_not_replaced(hub, folder, monkeypatc
         return operations(*arguments)
 
     monkeypatch.setattr("glossa.train.hub.push.operations", meanwhile)
-    with pytest.raises(GlossaError, match=f"{NAME} was changed during the push"):
-        upload(hub, folder)
+    refused(f"{NAME} was changed during the push", upload, hub, folder)
     assert hub.files(NAME)["config.json"] == b"by hand"
 
 
@@ -83,8 +80,7 @@ def test_weights_that_would_be_loaded_instead_are_not_left_unasked(hub, folder):
     (folder / "model.safetensors").rename(folder / "model-00001-of-00001.safetensors")
     (folder / "model.safetensors.index.json").write_text("{}")
     hub.add(NAME, {"model.safetensors": b"mine"})
-    with pytest.raises(GlossaError, match=r"Glossa did not write: model\.safetensors\."):
-        upload(hub, folder)
+    refused(r"Glossa did not write: model\.safetensors\.", upload, hub, folder)
     upload(hub, folder, replace=True)
     assert "model.safetensors" not in hub.files(NAME)
 
@@ -130,8 +126,7 @@ def test_dry_run_says_what_would_be_replaced_and_deleted(hub, tiny_run, tmp_path
     for name in ("README.md", "results.bin"):
         assert f"kept, since Glossa did not write it: {name}" in lines
     assert hub.files(NAME) == before
-    with pytest.raises(GlossaError, match=r"Glossa did not write: config\.json, handler\.py\."):
-        run()
+    refused(r"Glossa did not write: config\.json, handler\.py\.", run)
     capsys.readouterr()
     lines = run("--dry_run", "--replace", "--replace_card")
     assert {"replaced: README.md", "replaced: config.json", "replaced: handler.py"} <= set(lines)

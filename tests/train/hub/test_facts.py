@@ -7,9 +7,8 @@ from glossa.train.hub.facts import Run
 
 MEANS = {
     "muon_learning_rate": ("0.02", "Learning rate of Muon, for the matrices of the layers"),
-    "average_checkpoints": ("10", "Averaged checkpoints"),
-    "lora_rank": ("16", "Rank of the adapters"),
-}
+    "average_checkpoints": ("10", "Averaged checkpoints"), "lora_rank": ("16", "Rank of the adapters"),
+}  # fmt: skip
 
 
 @pytest.fixture

@@ -79,20 +79,16 @@ def deep(levels):
     return value
 
 
+def asking(**parameters):
+    return {"inputs": "a", "parameters": parameters}
+
+
 @pytest.mark.parametrize(
     ("request_", "message"),
     [
-        ({}, FORM),
-        ("text", FORM),
-        (None, FORM),
-        ({"inputs": "a", "parameter": {"num_beams": 3}}, FORM),
-        ({"inputs": 5}, TEXTS),
-        ({"inputs": []}, TEXTS),
-        ({"inputs": ["a", None]}, TEXTS),
-        ({"inputs": [["a"]]}, TEXTS),
-        ({"inputs": deep(5000)}, TEXTS),
-        ({"inputs": {"text": "a"}}, TEXTS),
-        ({"inputs": ["a"] * 65}, TEXTS),
+        *((request, FORM) for request in ({}, "text", None, {"inputs": "a", "parameter": {"num_beams": 3}})),
+        *(({"inputs": texts}, TEXTS)
+          for texts in (5, [], ["a", None], [["a"]], deep(5000), {"text": "a"}, ["a"] * 65)),
         ({"inputs": ["x" * 10_000, "x" * 10_001]},
          "inputs have 20,001 characters in total; at most 20,000 are allowed."),
         # A space, the letters and the end.
@@ -100,34 +96,19 @@ def deep(levels):
         ({"inputs": "a \ud800 b"}, "inputs must be valid Unicode; a text has half of a surrogate pair."),
         ({"inputs": "a", "parameters": ["b"]}, "parameters must be an object of names and values."),
         ({"inputs": "a", "parameters": {1: 2}}, "parameters must be an object of names and values."),
-        ({"inputs": "a", "parameters": {"beams": 3}},
+        (asking(beams=3),
          "There is no parameter 'beams'; the parameters are batch_size, length_penalty, max_new_tokens, num_beams, "
          "num_return_sequences, return_scores."),
-        ({"inputs": "a", "parameters": {"num_beams": 99}}, BEAMS),
-        ({"inputs": "a", "parameters": {"num_beams": 0}}, BEAMS),
-        ({"inputs": "a", "parameters": {"num_beams": True}}, BEAMS),
-        ({"inputs": "a", "parameters": {"num_beams": "3"}}, BEAMS),
-        ({"inputs": "a", "parameters": {"num_beams": 2.0}}, BEAMS),
-        ({"inputs": "a", "parameters": {"num_beams": 10**5000}}, BEAMS),
-        ({"inputs": "a", "parameters": {"num_beams": deep(5000)}}, BEAMS),
-        ({"inputs": "a", "parameters": {"num_return_sequences": 17}},
-         "num_return_sequences must be an integer from 1 to 16."),
-        ({"inputs": "a", "parameters": {"num_return_sequences": 9}},
-         "num_return_sequences must be at most num_beams, which is 2."),
-        ({"inputs": "a", "parameters": {"max_new_tokens": 20_000_000}},
-         "max_new_tokens must be an integer from 1 to 512."),
-        ({"inputs": "a", "parameters": {"batch_size": -1}}, "batch_size must be an integer from 1 to 64."),
-        ({"inputs": "a", "parameters": {"length_penalty": 400}}, PENALTY),
-        ({"inputs": "a", "parameters": {"length_penalty": float("nan")}}, PENALTY),
-        ({"inputs": "a", "parameters": {"length_penalty": float("-inf")}}, PENALTY),
-        ({"inputs": "a", "parameters": {"length_penalty": "1"}}, PENALTY),
-        ({"inputs": "a", "parameters": {"length_penalty": 10**400}}, PENALTY),
-        ({"inputs": "a", "parameters": {"return_scores": 1}}, SCORES),
-        ({"inputs": "a", "parameters": {"src_lang": 5}}, "src_lang must be a text."),
-        ({"inputs": "a", "parameters": {"truncation": 5}}, "truncation must be true, false or a text."),
-        ({"inputs": "a", "parameters": {"generate_parameters": [5]}}, NESTED),
-        ({"inputs": "a", "parameters": {"generate_parameters": {"num_beams": "3"}}}, BEAMS),
-        ({"inputs": "a", "parameters": {"num_beams": 2, "generate_parameters": {"num_beams": 3}}},
+        *((asking(num_beams=beams), BEAMS) for beams in (99, 0, True, "3", 2.0, 10**5000, deep(5000))),
+        (asking(num_return_sequences=17), "num_return_sequences must be an integer from 1 to 16."),
+        (asking(num_return_sequences=9), "num_return_sequences must be at most num_beams, which is 2."),
+        (asking(max_new_tokens=20_000_000), "max_new_tokens must be an integer from 1 to 512."),
+        (asking(batch_size=-1), "batch_size must be an integer from 1 to 64."),
+        *((asking(length_penalty=value), PENALTY) for value in (400, float("nan"), float("-inf"), "1", 10**400)),
+        (asking(return_scores=1), SCORES), (asking(src_lang=5), "src_lang must be a text."),
+        (asking(truncation=5), "truncation must be true, false or a text."),
+        (asking(generate_parameters=[5]), NESTED), (asking(generate_parameters={"num_beams": "3"}), BEAMS),
+        (asking(num_beams=2, generate_parameters={"num_beams": 3}),
          "num_beams is in parameters and in generate_parameters; give it once."),
     ],
 )  # fmt: skip
@@ -142,12 +123,10 @@ VALUES = [
 ]  # fmt: skip
 
 
-NAMES = (
-    "num_beams num_return_sequences length_penalty max_new_tokens batch_size return_scores src_lang max_time __class__"
-)
+NAMES = "num_beams num_return_sequences length_penalty max_new_tokens batch_size return_scores src_lang max_time"
 
 
-@pytest.mark.parametrize("name", [*NAMES.split(), "\ud800"])
+@pytest.mark.parametrize("name", [*NAMES.split(), "__class__", "\ud800"])
 def test_any_value_of_any_parameter_has_an_answer(answer, name):
     """An unexpected error would be answered by "could not be answered"."""
     for value in VALUES:
@@ -165,10 +144,9 @@ def test_the_memory_of_a_batch_is_bounded(answer, monkeypatch):
     """Beams times sentences, whatever `batch_size` is; fewer where the scores of all steps are kept."""
     batches, forward = [], answer.translate._forward
     monkeypatch.setattr(
-        answer.translate,
-        "_forward",
+        answer.translate, "_forward",
         lambda inputs, **kw: batches.append(len(inputs["input_ids"])) or forward(inputs, **kw),
-    )
+    )  # fmt: skip
     texts = ["a k."] * 20
     for settings, wanted in (
         ({"num_beams": 2}, [20]),

@@ -54,8 +54,7 @@ def written(folder):
 @pytest.mark.parametrize(
     ("settings", "report"),
     [
-        ({"dataset": "/home/ann/secret-project"}, {}),
-        ({"dataset": "~/secret-project"}, {}),
+        ({"dataset": "/home/ann/secret-project"}, {}), ({"dataset": "~/secret-project"}, {}),
         ({"dataset": "./secret-project", "dataset_config": "secret-project"}, {}),
         ({"dataset": "data/secret-project/pairs"}, {}),
         ({"dataset": "ann/secret-project"}, {"local": ["dataset"]}),
@@ -109,17 +108,14 @@ def test_sentences_of_private_data_are_published_only_if_asked(change, tmp_path)
 @pytest.mark.parametrize(
     ("settings", "open_", "public"),
     [
-        ({"dataset": "embedded"}, False, True),
-        ({"dataset": "anki"}, False, True),
+        ({"dataset": "embedded"}, False, True), ({"dataset": "anki"}, False, True),
         ({"dataset": "anki", "test_path": ["own.tsv"]}, False, False),
         ({"dataset": "embedded", "validation_path": ["own.tsv"]}, False, False),
-        ({"dataset": "someone/pairs"}, True, True),
-        ({"dataset": "someone/pairs"}, False, False),
-        ({"dataset": "someone/pairs", "data_path": ["own.tsv"]}, True, False),
-        ({}, True, False),
+        ({"dataset": "someone/pairs"}, True, True), ({"dataset": "someone/pairs"}, False, False),
+        ({"dataset": "someone/pairs", "data_path": ["own.tsv"]}, True, False), ({}, True, False),
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_what_counts_as_public(change, monkeypatch, settings, open_, public):
     monkeypatch.setattr("glossa.train.hub.facts.is_open", lambda name: open_)
     facts = Run(change(**settings))

@@ -122,11 +122,10 @@ def test_weights_sent_before_an_interruption_are_not_sent_again(hub, folder):
     ("token", "name", "message"),
     [
         ("hf_unknown", NAME, "The Hub does not know this token"),
-        ("hf_other", NAME, "This token may not write to someone/tiny-en-fr"),
-        (TOKEN, "tiny", "give user/name"),
+        ("hf_other", NAME, "This token may not write to someone/tiny-en-fr"), (TOKEN, "tiny", "give user/name"),
         (TOKEN, "some one/x", "repo_id is 'some one/x'"),
     ],
-)
+)  # fmt: skip
 def test_invalid_token_or_name_is_refused(hub, folder, token, name, message):
     with pytest.raises(GlossaError, match=message) as refused:
         upload(hub, folder, name=name, token=token)

@@ -61,6 +61,7 @@ print(json.dumps({
 """
 
 
+@pytest.mark.slow
 def test_read_only_folder_generates_the_same_ids_without_glossa(folder, early, tmp_path):
     before = contents(folder)
     for path in (*folder.iterdir(), folder):
@@ -97,10 +98,9 @@ def test_read_only_folder_generates_the_same_ids_without_glossa(folder, early, t
 def test_folder_has_its_code_and_auto_map(folder):
     config = json.loads((folder / "config.json").read_text())
     assert config["auto_map"] == {
-        "AutoConfig": "configuration_glossa.GlossaConfig",
-        "AutoModel": "modeling_glossa.GlossaModel",
+        "AutoConfig": "configuration_glossa.GlossaConfig", "AutoModel": "modeling_glossa.GlossaModel",
         "AutoModelForSeq2SeqLM": "modeling_glossa.GlossaForConditionalGeneration",
-    }
+    }  # fmt: skip
     for name in ("configuration_glossa.py", "modeling_glossa.py"):
         assert (folder / name).read_text() == (PACKAGE / name).read_text()
 
@@ -116,6 +116,7 @@ AutoConfig.from_pretrained(sys.argv[1], trust_remote_code=True)
 """
 
 
+@pytest.mark.slow
 def test_no_code_runs_without_trust_remote_code(folder, early, tmp_path):
     copy, mark = tmp_path / "copy", tmp_path / "ran"
     copy.mkdir()

@@ -8,6 +8,7 @@ import sys
 import pytest
 from huggingface_hub import HfApi, RepoCard
 from pushing import NAME, TOKEN
+from refusals import refused
 
 from glossa.apps.web.site import export_site
 from glossa.base.errors import GlossaError
@@ -75,8 +76,7 @@ def test_a_lived_in_space_keeps_what_somebody_wrote(hub, page):
 def test_a_space_of_another_kind_is_not_changed_unasked(hub, page):
     hub.add(NAME, {"README.md": LIVED_IN.format(sdk="docker").encode(), "Dockerfile": b"FROM x"}, "spaces")
     before = hub.files(NAME, kind="spaces")
-    with pytest.raises(GlossaError, match="has the SDK docker, and this push would change it to static"):
-        pushed(hub, page)
+    refused("has the SDK docker, and this push would change it to static", pushed, hub, page)
     assert hub.files(NAME, kind="spaces") == before
     pushed(hub, page, replace_card=True)
     files = hub.files(NAME, kind="spaces")
@@ -86,8 +86,7 @@ def test_a_space_of_another_kind_is_not_changed_unasked(hub, page):
 @pytest.mark.slow
 def test_a_space_becomes_private_only_if_it_is_new(hub, page):
     hub.add(NAME, {"README.md": LIVED_IN.format(sdk="static").encode()}, "spaces")
-    with pytest.raises(GlossaError, match="is public"):
-        pushed(hub, page, private=True)
+    refused("is public", pushed, hub, page, private=True)
     pushed(hub, page, "someone/new", private=True)
     assert hub.repositories["spaces", "someone/new"].private
 
@@ -113,8 +112,7 @@ def test_a_server_in_docker_has_this_package(hub, tmp_path):
 
 def test_a_server_in_docker_needs_an_account_that_pays(hub, tmp_path):
     stage_server(NAME, tmp_path / "space", requirements("serve"))
-    with pytest.raises(GlossaError, match=r"only for paying accounts: Static.*pushes a free static page"):
-        pushed(hub, tmp_path / "space")
+    refused(r"only for paying accounts: Static.*pushes a free static page", pushed, hub, tmp_path / "space")
     assert ("spaces", NAME) not in hub.repositories
 
 

@@ -49,12 +49,9 @@ def rates(arguments, steps, *recipe):
     training = parse_settings([*recipe, *command_line(arguments)]).training
     optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=training.learning_rate)
     schedule = get_scheduler(
-        training.lr_scheduler_type,
-        optimizer,
-        num_warmup_steps=training.get_warmup_steps(steps),
-        num_training_steps=steps,
-        scheduler_specific_kwargs=training.lr_scheduler_kwargs,
-    )
+        training.lr_scheduler_type, optimizer, num_warmup_steps=training.get_warmup_steps(steps),
+        num_training_steps=steps, scheduler_specific_kwargs=training.lr_scheduler_kwargs,
+    )  # fmt: skip
     found = []
     for _ in range(steps):
         found.append(optimizer.param_groups[0]["lr"])

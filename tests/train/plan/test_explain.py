@@ -105,21 +105,18 @@ def test_the_environment_gives_the_number_of_threads(few, monkeypatch, value, th
 def test_what_a_run_finds_out_is_named(few):
     _, unknown = decide(parse_settings([*few, "--hours", "2", "--num_train_epochs", "6"]))
     assert unknown == {
-        "num_train_epochs": "at most 6, by a trial at the start",
-        "cpu_threads": "by a trial at the start",
+        "num_train_epochs": "at most 6, by a trial at the start", "cpu_threads": "by a trial at the start",
         "cpu_processes": "by cores and memory at the start",
-    }
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
     "argv",
     [
-        ["--data_path", "https://127.0.0.1:9/pairs.tsv"],
-        ["--data_path", "opus:Books/v1"],
-        ["--dataset", "anki"],
+        ["--data_path", "https://127.0.0.1:9/pairs.tsv"], ["--data_path", "opus:Books/v1"], ["--dataset", "anki"],
         ["--dataset", "someone/pairs"],
     ],
-)
+)  # fmt: skip
 def test_nothing_is_downloaded_for_a_plan(monkeypatch, argv):
     monkeypatch.setattr(explain, "prepare_pairs", lambda *_: pytest.fail("pairs are read"))
     found = rows(explain.explain(parse_settings([*argv, "--dropout", "0.2"])))
@@ -161,10 +158,9 @@ def test_the_command_prints_the_plan_and_stops(tmp_path, monkeypatch, capsys, fe
     [
         (["quickstart", "--explain", "yaml", "--seed", "3"], "yaml"),
         (["--explain", "quickstart", "--seed", "3"], "text"),
-        (["quickstart", "--seed", "3", "--explain=text"], "text"),
-        (["quickstart", "--seed", "3"], None),
+        (["quickstart", "--seed", "3", "--explain=text"], "text"), (["quickstart", "--seed", "3"], None),
     ],
-)
+)  # fmt: skip
 def test_an_option_that_is_not_a_setting_is_parsed_with_the_settings(argv, form):
     given = catalog.parse(argv, OPTIONS)
     assert (given.recipe, given.values["seed"], given.options.get("explain")) == ("quickstart", 3, form)

@@ -11,6 +11,7 @@ from glossa.base.run_folder import RunFolder
 from glossa.train import trial
 from glossa.train.plan import precision, processes
 from glossa.train.plan.arguments import Origin, parse_settings
+from glossa.train.plan.devices import trial_step
 from glossa.train.plan.explain import decide
 from glossa.train.plan.precision import is_open, resolve_precision
 from glossa.train.run import train
@@ -110,10 +111,9 @@ def test_a_trial_chooses_and_a_resumed_run_keeps_it(tmp_path, tiny_settings, mon
     monkeypatch.setattr(trial, "choose_bf16", choose)
     build = trial.GlossaTrainer._prepare_for_training
     monkeypatch.setattr(
-        trial.GlossaTrainer,
-        "_prepare_for_training",
+        trial.GlossaTrainer, "_prepare_for_training",
         lambda self, *words, **named: used.append(self.accelerator.mixed_precision) or build(self, *words, **named),
-    )
+    )  # fmt: skip
     with caplog.at_level(logging.INFO):
         run = train(parse_settings(argv))
     assert tried == [(False, 1), (True, 1)] and RunFolder(run).recipe["bf16"] is faster
@@ -153,3 +153,11 @@ def test_the_trial_has_rows_of_medium_length(monkeypatch, cpu):
     settings = parse_settings(["--batch_tokens", "20"])
     trial.choose_precision(settings, torch.nn.Linear(1, 1), rows_of(10), lambda rows: seen.extend(rows))
     assert [len(row["input_ids"]) for row in seen] == [6, 7, 8] and seen[0].keys() == {"input_ids", "labels"}
+
+
+def test_trial_changes_no_weights_or_gradients(tiny_model):
+    model = tiny_model(dropout=0.1).train()
+    weights = {name: weight.clone() for name, weight in model.named_parameters()}
+    batch = {"input_ids": torch.tensor([[5, 6, 1]]), "labels": torch.tensor([[7, 8, 1]])}
+    trial_step(model, batch, bf16=True)()
+    assert all(weight.equal(weights[name]) and weight.grad is None for name, weight in model.named_parameters())

@@ -169,11 +169,10 @@ def test_a_tokenizer_without_its_file_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"max_length": 1}, "Input length of decoder_input_ids is 1"),
-        ({"num_beams": 0}, "division"),
+        ({"max_length": 1}, "Input length of decoder_input_ids is 1"), ({"num_beams": 0}, "division"),
         ({"do_sample": True, "temperature": 0.0}, "strictly positive float"),
     ],
-)
+)  # fmt: skip
 def test_settings_of_the_search_that_do_not_work_are_refused(changes, problem, tmp_path):
     path = publish("opus-mt", tmp_path / "start", WORDS, WORDS) / "generation_config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))

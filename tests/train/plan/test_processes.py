@@ -66,13 +66,10 @@ def test_memory_is_for_the_model_and_its_batches(machine, caplog, size, expected
 @pytest.mark.parametrize(
     "given",
     [
-        {"cpu_threads": 2},
-        {"streaming": True},
-        {"init_from": "runs/other"},
-        {"objective": "causal_lm"},
+        {"cpu_threads": 2}, {"streaming": True}, {"init_from": "runs/other"}, {"objective": "causal_lm"},
         {"cpu_processes": 1},
     ],
-)
+)  # fmt: skip
 def test_one_process_where_several_would_differ_or_threads_are_named(machine, given):
     machine(4)
     assert choose_processes({"gradient_accumulation_steps": 4}) == 4

@@ -7,6 +7,7 @@ from shutil import rmtree
 
 import pytest
 from datasets import Dataset, DatasetDict
+from refusals import refused
 from small_models import QUIET, UNSCORED, same_weights, weights
 
 from glossa.base.errors import GlossaError
@@ -53,8 +54,7 @@ def test_every_setting_that_differs_is_listed(resume):
 @pytest.mark.parametrize("changes", [{"split_seed": 7}, {"max_train_samples": 100}, {"test_size": 10}])
 def test_another_split_is_refused(resume, changes):
     ((name, value),) = changes.items()
-    with pytest.raises(GlossaError, match=rf"{name} was .* and is {value}"):
-        resume(**changes)
+    refused(rf"{name} was .* and is {value}", resume, **changes)
 
 
 def saved_by(run, processes):
@@ -77,8 +77,7 @@ def saved_by(run, processes):
 def test_a_step_keeps_its_number_of_batches(resume, tmp_path, processes, accumulation, message):
     if processes > 1:
         saved_by(tmp_path / "run", processes)
-    with pytest.raises(GlossaError, match=message):
-        resume(gradient_accumulation_steps=accumulation)
+    refused(message, resume, gradient_accumulation_steps=accumulation)
 
 
 def test_the_advice_where_the_batches_cannot_be_divided(resume, tmp_path, monkeypatch):
@@ -92,16 +91,14 @@ def test_the_advice_where_the_batches_cannot_be_divided(resume, tmp_path, monkey
 
 def test_fsdp_and_no_fsdp_do_not_continue_each_other(resume, tmp_path, monkeypatch):
     monkeypatch.setenv("ACCELERATE_USE_FSDP", "true")
-    with pytest.raises(GlossaError, match="saved by a training without FSDP and would be continued with it"):
-        resume()
+    refused("saved by a training without FSDP and would be continued with it", resume)
     monkeypatch.delenv("ACCELERATE_USE_FSDP")
     for checkpoint in RunFolder(tmp_path / "run").checkpoints():
         (checkpoint / "optimizer.pt").rename(checkpoint / "optimizer.bin")
         assert find_damage(checkpoint) == "pytorch_model_fsdp.bin is missing"
         (checkpoint / "pytorch_model_fsdp.bin").write_bytes((checkpoint / "optimizer.bin").read_bytes())
         assert find_damage(checkpoint) == ""
-    with pytest.raises(GlossaError, match="saved by a training with FSDP and would be continued without it"):
-        resume()
+    refused("saved by a training with FSDP and would be continued without it", resume)
 
 
 def test_a_checkpoint_of_deepspeed_has_its_own_optimizer(resume, tmp_path):
@@ -115,16 +112,13 @@ def test_a_checkpoint_of_deepspeed_has_its_own_optimizer(resume, tmp_path):
 def test_other_pairs_under_the_same_name_are_refused(resume, tmp_path):
     data = tmp_path / "data.tsv"
     data.write_text(data.read_text().replace("a k.", "a k!", 1))
-    with pytest.raises(GlossaError, match=r"data are not those that .*run was trained with"):
-        resume()
+    refused(r"data are not those that .*run was trained with", resume)
 
 
 def test_the_same_pairs_in_another_place_and_more_steps_are_accepted(resume, tmp_path, monkeypatch):
     moved = tmp_path / "data.tsv"
     moved = moved.rename(tmp_path / "moved.tsv")
-    monkeypatch.setattr(
-        "glossa.train.building.new_vocabulary", lambda *_: pytest.fail("the tokenizer is that of the run")
-    )
+    monkeypatch.setattr("glossa.train.building.new_vocabulary", lambda *_: pytest.fail("it is that of the run"))
     run = RunFolder(resume(data_path=moved))
     assert run.metrics["steps"] == 6
     assert [entry["step"] for entry in run.history if "loss" in entry] == list(range(1, 7))
@@ -138,8 +132,7 @@ def test_true_starts_continues_and_ends(tmp_path, tiny_settings, monkeypatch):
     monkeypatch.setattr(training_run, "build_trainer", lambda *args: started.append(args))
     train(parse_settings(arguments))
     other = tiny_settings(tmp_path / "run", max_steps=4, resume_from_checkpoint="true", **QUICK | {"dropout": 0.4})
-    with pytest.raises(GlossaError, match=r"run was trained with other settings: dropout was .* and is 0\.4"):
-        train(parse_settings(other))
+    refused(r"run was trained with other settings: dropout was .* and is 0\.4", train, parse_settings(other))
     assert not started, "a finished run is left alone"
     monkeypatch.undo()
     # As after a kill between the last step of a longer run and its scores.
@@ -163,8 +156,7 @@ def test_a_finished_model_without_checkpoints_is_not_overwritten(tmp_path, tiny_
 
 
 def test_a_folder_that_is_missing_is_named(tmp_path, tiny_train):
-    with pytest.raises(GlossaError, match="'nowhere', which is not a folder"):
-        tiny_train(tmp_path / "run", resume_from_checkpoint="nowhere")
+    refused("'nowhere', which is not a folder", tiny_train, tmp_path / "run", resume_from_checkpoint="nowhere")
 
 
 def test_fingerprints_depend_on_every_text_and_their_order():
@@ -204,8 +196,7 @@ def test_a_damaged_checkpoint_is_not_continued(resume, tmp_path, name, damage, c
     _, newest = run.checkpoints()
     assert find_damage(newest) == ""
     damage(newest / name)
-    with pytest.raises(GlossaError, match=rf"cannot be continued: {name} is (damaged|missing)"):
-        resume(resume_from_checkpoint=newest)
+    refused(rf"cannot be continued: {name} is (damaged|missing)", resume, resume_from_checkpoint=newest)
     resume()
     assert f"{newest} cannot be continued: {name} is" in caplog.text
     steps = [entry["step"] for entry in run.history if "loss" in entry]
@@ -228,12 +219,11 @@ def test_a_run_that_lost_its_weights_or_is_asked_for_an_average_is_not_finished(
     assert run.recipe["average_checkpoints"] == 2
 
 
-def test_the_mean_loss_of_a_resumed_run_is_that_of_all_steps(tmp_path, tiny_settings, tiny_train):
+def test_the_mean_loss_of_a_resumed_run_is_that_of_all_steps(tmp_path, tiny_train):
     quiet = QUIET | {"logging_steps": 1, "save_steps": 3}
     whole = RunFolder(tiny_train(tmp_path / "whole", max_steps=6, **quiet))
     tiny_train(tmp_path / "part", max_steps=3, **quiet)
-    settings = tiny_settings(tmp_path / "part", max_steps=6, resume_from_checkpoint="true", **quiet)
-    part = RunFolder(train(parse_settings(settings)))
+    part = RunFolder(tiny_train(tmp_path / "part", max_steps=6, resume_from_checkpoint="true", **quiet))
     losses = [entry["loss"] for entry in part.history if "loss" in entry]
     assert len(losses) == 6
     for run in (whole, part):
@@ -243,8 +233,7 @@ def test_the_mean_loss_of_a_resumed_run_is_that_of_all_steps(tmp_path, tiny_sett
 def test_a_run_without_a_usable_checkpoint_says_so(resume, tmp_path):
     for checkpoint in RunFolder(tmp_path / "run").checkpoints():
         (checkpoint / "optimizer.pt").unlink()
-    with pytest.raises(GlossaError, match=r"No checkpoint in .* can be continued"):
-        resume()
+    refused(r"No checkpoint in .* can be continued", resume)
 
 
 def test_a_run_that_was_killed_while_it_saved_its_first_checkpoint_starts_again(resume, tmp_path, caplog):
@@ -289,7 +278,7 @@ def test_the_patience_goes_on(tmp_path, tiny_settings, tiny_train):
     assert evaluations(train(parse_settings(settings))) == [1, 2, 3, 4]
 
 
-def test_a_damaged_checkpoint_is_replaced_as_a_whole(tmp_path, tiny_settings, four_steps):
+def test_a_damaged_checkpoint_is_replaced_as_a_whole(tmp_path, four_steps, tiny_train):
     """A checkpoint from which a run cannot be continued is saved again when the run reaches its step."""
     run = RunFolder(shutil.copytree(four_steps, tmp_path / "run"))
     last = run.checkpoints()[-1]
@@ -298,30 +287,29 @@ def test_a_damaged_checkpoint_is_replaced_as_a_whole(tmp_path, tiny_settings, fo
         (last / name).mkdir()
     (last / "old.bin").touch()
     (run.path / "metrics.json").unlink()
-    again = tiny_settings(tmp_path / "run", max_steps=4, resume_from_checkpoint="true", **QUICK)
-    assert same_weights(train(parse_settings(again)), four_steps)
+    assert same_weights(tiny_train(tmp_path / "run", max_steps=4, resume_from_checkpoint="true", **QUICK), four_steps)
     assert (last / "tokenizer.json").is_file() and not (last / "old.bin").exists()
 
 
+@pytest.mark.slow
 def test_patience_can_be_added_and_changed(tmp_path, tiny_settings, tiny_train):
     tiny_train(tmp_path / "run", max_steps=2, **HOPELESS)
     again = {"resume_from_checkpoint": "true"} | HOPELESS
-    settings = tiny_settings(tmp_path / "run", max_steps=4, early_stopping_patience=5, **again)
-    assert evaluations(train(parse_settings(settings))) == [1, 2, 3, 4]
+    assert evaluations(tiny_train(tmp_path / "run", max_steps=4, early_stopping_patience=5, **again)) == [1, 2, 3, 4]
     # Steps 3 and 4 were counted; the third without a better score is step 5.
     settings = tiny_settings(tmp_path / "run", max_steps=9, early_stopping_patience=3, **again)
     assert evaluations(train(parse_settings(settings))) == [1, 2, 3, 4, 5]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("steps", [2, 3], ids=["no step left", "a step left"])
 def test_time_and_energy_before_the_checkpoint_count(tmp_path, tiny_settings, tiny_train, steps):
     run = RunFolder(tiny_train(tmp_path / "run", max_steps=2, **HOPELESS))
     state = run.checkpoints()[-1] / "trainer_state.json"
     saved = json.loads(state.read_text())
-    assert (
-        0 < saved["stateful_callbacks"]["TrainingTime"]["attributes"]["before"] < run.metrics["training_seconds"] + 0.1
-    )
-    saved["stateful_callbacks"]["TrainingTime"]["attributes"]["before"] = 5000.0
+    time = saved["stateful_callbacks"]["TrainingTime"]["attributes"]
+    assert 0 < time["before"] < run.metrics["training_seconds"] + 0.1
+    time["before"] = 5000.0
     saved["stateful_callbacks"]["EnergyMeter"]["attributes"]["joules"] = 3.6e6
     state.write_text(json.dumps(saved))
     (state.parent / "checksums.json").unlink()
@@ -346,11 +334,9 @@ def test_a_checkpoint_of_an_older_version_knows_no_time(tmp_path, tiny_settings,
 def test_a_run_from_an_address_with_a_key_is_continued_with_the_same_address():
     """The recipe of the run has it without the key."""
     entry = {
-        "name": "a",
-        "data_path": ["https://h/a.tsv?token=abc"],
-        "test_path": ["https://me:pw@h/t.tsv"],
+        "name": "a", "data_path": ["https://h/a.tsv?token=abc"], "test_path": ["https://me:pw@h/t.tsv"],
         "weight": 2.0,
-    }
+    }  # fmt: skip
     saved = without_secrets({"sources": [entry]})
     assert saved["sources"][0]["test_path"] == ["https://***@h/t.tsv"]
     assert _fixed_part("sources", saved["sources"]) == _fixed_part("sources", [entry])

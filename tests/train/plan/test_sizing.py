@@ -161,6 +161,7 @@ def test_what_is_given_stays_and_what_belongs_to_it_too():
     assert settings.training.num_train_epochs == 30
 
 
+@pytest.mark.slow
 def test_the_choice_is_logged_as_options_that_give_the_same(caplog, tmp_path, tiny_settings):
     """Also for a text with fewer tokens than the size for its number of pairs has."""
     chosen = ("vocab_size", "warmup_steps", "eval_strategy", "eval_steps", "save_strategy", "save_steps")

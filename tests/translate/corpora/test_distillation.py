@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 from filelock import FileLock
+from refusals import refused
 from small_corpus import records
 
 from glossa.base.errors import GlossaError
@@ -87,15 +88,13 @@ def test_an_interrupted_job_continues_where_it_was(tmp_path, short_chunks):
     with pytest.raises(KeyboardInterrupt):
         run_job(output, log, failing=2)
     assert not output.exists()
-    with pytest.raises(GlossaError, match=r"belongs to a job with different beams"):
-        run_job(output, log, {"beams": 2})
+    refused(r"belongs to a job with different beams", run_job, output, log, {"beams": 2})
     counts = run_job(output, log)
     assert (counts.texts, counts.pairs, counts.dropped) == (4, 4, {"empty": 4})
     assert log.read_text() == "0 1 2 2 3 "
     assert [row["source"] for row in records(output)] == ["a", "c", "e", "g"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["log", "pairs.jsonl"]
-    with pytest.raises(GlossaError, match=r"pairs\.jsonl exists"):
-        run_job(output, log)
+    refused(r"pairs\.jsonl exists", run_job, output, log)
 
 
 def test_a_job_keeps_others_out_and_makes_what_was_damaged_again(tmp_path, short_chunks):
@@ -140,14 +139,12 @@ def test_other_pairs_and_other_teachers_are_refused(tiny_run, tmp_path, monkeypa
     argv = [str(teacher), "--data_path", str(data), "--output", str(output), "--with_original", "--num_beams", "1"]
     interrupted(argv, monkeypatch)
     data.write_text("".join(reversed(rows)))
-    with pytest.raises(GlossaError, match=r"parts belongs to a job with different data\. Give the same"):
-        distill.main(argv)
+    refused(r"parts belongs to a job with different data\. Give the same", distill.main, argv)
     data.write_text("".join(rows))
     weights = teacher / "model.safetensors"
     before = weights.read_bytes()
     weights.write_bytes(before[:-1] + bytes([before[-1] ^ 1]))
-    with pytest.raises(GlossaError, match=r"belongs to a job with different model .*teacher\."):
-        distill.main(argv)
+    refused(r"belongs to a job with different model .*teacher\.", distill.main, argv)
     weights.write_bytes(before)
     distill.main(argv)
     assert [row["source"] for row in records(output)[:2]] == ["a k.", "b l."]
@@ -164,12 +161,10 @@ def test_the_record_of_a_run_decides_what_is_held_out(tmp_path, tiny_run):
     argv = [str(run), "--num_beams", "1", "--output", str(tmp_path / "out.jsonl")]
     for changed in ([*lines, "new\tnouveau\n"], lines[:-1], lines[::-1]):
         data.write_text("".join(changed), encoding="utf-8")
-        with pytest.raises(GlossaError, match=r"have changed since training \(.*pairs.*Restore"):
-            distill.main(argv)
+        refused(r"have changed since training \(.*pairs.*Restore", distill.main, argv)
     report = RunFolder(run).data_report
     (run / "data_report.json").write_text(json.dumps({**report, "fingerprints": None}))
-    with pytest.raises(GlossaError, match="has no record of which pairs were held out"):
-        distill.main(argv)
+    refused("has no record of which pairs were held out", distill.main, argv)
     (run / "data_report.json").write_text(json.dumps(report))
     data.write_text("".join(lines), encoding="utf-8")
     distill.main(argv)
@@ -179,8 +174,7 @@ def test_the_record_of_a_run_decides_what_is_held_out(tmp_path, tiny_run):
 
 def test_a_message_for_each_refusal(tmp_path):
     (tmp_path / "pairs.jsonl").touch()
-    with pytest.raises(GlossaError, match=r"exists\. Give another --output"):
-        Job(tmp_path / "pairs.jsonl", {})
+    refused(r"exists\. Give another --output", Job, tmp_path / "pairs.jsonl", {})
 
 
 def reversed_copy(run, folder):
@@ -274,8 +268,7 @@ def test_a_table_of_texts_needs_its_column(tiny_run, tmp_path, name):
         path.write_text("en\tfr\na k.\tx y\nb l.\tz\n")
     given = ["--text", str(tmp_path / name), "--source_language", "en", "--target_language", "fr"]
     output = ["--output", str(tmp_path / "pairs.jsonl"), "--num_beams", "1"]
-    with pytest.raises(GlossaError, match=r"table\.tsv is a table"):
-        distill.main([str(tiny_run), *given, *output])
+    refused(r"table\.tsv is a table", distill.main, [str(tiny_run), *given, *output])
     distill.main([str(tiny_run), *given, *output, "--text_column", "en"])
     assert {row["source"] for row in records(tmp_path / "pairs.jsonl")} <= {"a k.", "b l."}
 
@@ -311,5 +304,4 @@ def test_options_are_checked(tiny_run, tmp_path):
             "was trained on pairs from en to fr, not from fr to en",
         ),
     ):
-        with pytest.raises(GlossaError, match=message):
-            distill.main([str(tiny_run), *argv, *out])
+        refused(message, distill.main, [str(tiny_run), *argv, *out])

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import xxhash
 from filelock import FileLock
+from refusals import refused
 
 from glossa.base.errors import GlossaError
 from glossa.base.jobs.pool import in_processes
@@ -46,6 +47,14 @@ def two_lines(monkeypatch):
     monkeypatch.setattr(shards, "SHARD", 2)
 
 
+def interrupted(tmp_path, text, line, settings=None, models=()):
+    """The source and the output of a job that has stopped at this line."""
+    source, output = tmp_path / "in.txt", tmp_path / "out.txt"
+    source.write_text(text)
+    refused(f"Line {line}", ShardJob(source, output, settings or {}, models).run, partial(load, failing=line), ONE)
+    return source, output
+
+
 def test_shards_hold_every_byte_once(tmp_path, two_lines):
     path = tmp_path / "in.txt"
     path.write_bytes(b"a\nb\rb\n\n\xff\nlast")  # a carriage return and a byte that is not UTF-8 are within lines
@@ -68,37 +77,25 @@ def test_a_job_writes_all_lines_in_order(tmp_path, two_lines, workers):
 
 
 def test_an_interrupted_job_translates_only_what_is_left(tmp_path, two_lines):
-    source, output, log = tmp_path / "in.txt", tmp_path / "out.txt", tmp_path / "log"
-    source.write_text("a\nb\nc\nd\ne\nf\n")
-    with pytest.raises(GlossaError, match="Line 5"):
-        ShardJob(source, output, {"beams": 4}).run(partial(load, failing=5), ONE)
+    log = tmp_path / "log"
+    source, output = interrupted(tmp_path, "a\nb\nc\nd\ne\nf\n", 5, {"beams": 4})
     assert not output.exists()
-    with pytest.raises(GlossaError, match=r"out.txt.parts belongs to a job with different beams"):
-        ShardJob(source, output, {"beams": 5})
+    refused(r"out.txt.parts belongs to a job with different beams", ShardJob, source, output, {"beams": 5})
     ShardJob(source, output, {"beams": 4}).run(partial(load, log=str(log)), ONE)
     assert output.read_text() == "A\nB\nC\nD\nE\nF\n" and log.read_text() == "5\n"
-    with pytest.raises(GlossaError, match=r"out.txt exists\. Give another --output"):
-        ShardJob(source, output, {"beams": 4})
+    refused(r"out.txt exists\. Give another --output", ShardJob, source, output, {"beams": 4})
 
 
 def test_another_source_is_refused(tmp_path, two_lines):
-    source, output = tmp_path / "in.txt", tmp_path / "out.txt"
-    source.write_text("a\nb\nc\n")
-    with pytest.raises(GlossaError, match="Line 1"):
-        ShardJob(source, output, {}).run(partial(load, failing=1), ONE)
+    source, output = interrupted(tmp_path, "a\nb\nc\n", 1)
     source.write_text("a\nb\n")
-    with pytest.raises(GlossaError, match=r"different content of .*in\.txt"):
-        ShardJob(source, output, {})
+    refused(r"different content of .*in\.txt", ShardJob, source, output, {})
 
 
 def test_the_same_content_at_another_time_is_the_same_source(tmp_path, two_lines):
-    source, output = tmp_path / "in.txt", tmp_path / "out.txt"
-    source.write_text("a\nb\nc\n")
-    with pytest.raises(GlossaError, match="Line 3"):
-        ShardJob(source, output, {}).run(partial(load, failing=3), ONE)
+    source, output = interrupted(tmp_path, "a\nb\nc\n", 3)
     source.write_text("a\nx\nc\n")  # of the same size
-    with pytest.raises(GlossaError, match=r"different content of .*in\.txt"):
-        ShardJob(source, output, {})
+    refused(r"different content of .*in\.txt", ShardJob, source, output, {})
     source.write_text("a\nb\nc\n")
     os.utime(source, (1, 1))
     assert ShardJob(source, output, {}).run(load, ONE).lines == 3
@@ -123,10 +120,8 @@ def test_a_source_that_is_cut_during_the_job_ends_it(tmp_path, two_lines):
 
 @pytest.mark.parametrize("damage", [b"", b"A\n", b"A\nX\n"])
 def test_a_damaged_part_is_translated_again(tmp_path, two_lines, caplog, damage):
-    source, output, log = tmp_path / "in.txt", tmp_path / "out.txt", tmp_path / "log"
-    source.write_text("a\nb\nc\nd\ne\n")
-    with pytest.raises(GlossaError, match="Line 5"):
-        ShardJob(source, output, {}).run(partial(load, failing=5), ONE)
+    log = tmp_path / "log"
+    source, output = interrupted(tmp_path, "a\nb\nc\nd\ne\n", 5)
     (tmp_path / "out.txt.parts" / "000000.txt").write_bytes(damage)
     (tmp_path / "out.txt.parts" / "000001.txt").unlink()
     assert ShardJob(source, output, {}).run(partial(load, log=str(log)), ONE).lines == 5
@@ -135,13 +130,11 @@ def test_a_damaged_part_is_translated_again(tmp_path, two_lines, caplog, damage)
 
 
 def test_an_exchanged_model_is_refused(tmp_path, two_lines):
-    source, output, model = tmp_path / "in.txt", tmp_path / "out.txt", tmp_path / "model"
-    source.write_text("a\nb\nc\n")
+    model = tmp_path / "model"
     model.mkdir()
     (model / "config.json").write_text("{}")
     (model / "model.safetensors").write_bytes(b"one")
-    with pytest.raises(GlossaError, match="Line 3"):
-        ShardJob(source, output, {}, [str(model)]).run(partial(load, failing=3), ONE)
+    source, output = interrupted(tmp_path, "a\nb\nc\n", 3, models=[str(model)])
     (model / "metrics.json").write_text("{}")  # nothing that translates
     ShardJob(source, output, {}, [str(model)])
     (model / "model.safetensors").write_bytes(b"two")
@@ -151,8 +144,7 @@ def test_an_exchanged_model_is_refused(tmp_path, two_lines):
     shutil.rmtree(tmp_path / "out.txt.parts")
     job = ShardJob(source, output, {}, [str(model)])
     (model / "model.safetensors").write_bytes(b"three")
-    with pytest.raises(GlossaError, match="A model has changed while"):
-        job.run(load, ONE)
+    refused("A model has changed while", job.run, load, ONE)
     assert not output.exists()
 
 
@@ -173,22 +165,18 @@ def test_a_damaged_record_of_a_job_is_one_line(tmp_path, two_lines):
     ShardJob(source, output, {})
     for damage in ("{", "[]"):
         (tmp_path / "out.txt.parts" / "job.json").write_text(damage)
-        with pytest.raises(GlossaError, match=r"job\.json is damaged.*Remove it"):
-            ShardJob(source, output, {})
+        refused(r"job\.json is damaged.*Remove it", ShardJob, source, output, {})
 
 
 def test_workers_need_files(tiny_run):
-    with pytest.raises(GlossaError, match="Give --input and --output"):
-        main([str(tiny_run), "--workers", "1"])
+    refused("Give --input and --output", main, [str(tiny_run), "--workers", "1"])
 
 
 @pytest.mark.slow
 def test_the_command_gives_equal_files_for_any_number_of_workers(tiny_run, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(shards, "SHARD", 40)
     source = tmp_path / "in.txt"
-    source.write_bytes(
-        b"".join(f"{a} {b}. {b} {a}.\n".encode() for a in "abcdefghij" for b in "klmnopqrst") + b"\xe9\n"
-    )
+    source.write_bytes(b"".join(f"{a} {b}. {b}.\n".encode() for a in "abcdefghij" for b in "klmnopqrst") + b"\xe9\n")
     found = []
     for workers in (None, 1, 2):
         output, report = tmp_path / f"{workers}.txt", tmp_path / f"{workers}.jsonl"
@@ -196,9 +184,7 @@ def test_the_command_gives_equal_files_for_any_number_of_workers(tiny_run, tmp_p
         with pytest.raises(
             GlossaError, match=r"1 of 101 lines could not be translated; the others were\. Line 101: not"
         ):
-            main(
-                [str(tiny_run), *files, "--num_beams", "2", *([] if workers is None else ["--workers", str(workers)])]
-            )
+            main([str(tiny_run), *files, "--num_beams", "2", *(["--workers", str(workers)] if workers else [])])
         rows = [json.loads(line) for line in report.read_text().splitlines()]
         assert rows[0]["line"] == 101 and not rows[0]["translated"]
         found.append((output.read_bytes(), rows))

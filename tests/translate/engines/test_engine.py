@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from refusals import refused
 from small_models import ARCHITECTURES, SPECIAL, UNEXPORTED, build, special, words
 from transformers import GenerationConfig, PreTrainedTokenizerFast
 
@@ -161,18 +162,16 @@ def test_two_vocabularies_in_one_tokenizer(tmp_path):
         ({}, {"early_stopping": "never"}, ["early_stopping is 'never'", "True or False"]),
         ({}, {"eos_token_id": None}, ["eos_token_id"]),
         (
-            {"activation_function": "relu2"},
-            {"min_length": 3},
+            {"activation_function": "relu2"}, {"min_length": 3},
             ["activation_function is 'relu2'", "min_length in generation_config.json is 3"],
         ),
         (UNEXPORTED["latent"], {}, ["kv_lora_rank is 6, it must be None"]),
         (
-            UNEXPORTED["experts"],
-            {},
+            UNEXPORTED["experts"], {},
             ["num_local_experts is 4, it must be None", "rotary_cross_attention is True, it must be False"],
         ),
     ],
-)
+)  # fmt: skip
 def test_unsupported_settings_are_named_in_the_error(tmp_path, tokenizer, settings, decoding, words_of_error):
     model = build(**settings)
     model.generation_config.update(**decoding)
@@ -190,8 +189,7 @@ def test_sinusoidal_positions_need_a_maximum_source_length(tmp_path):
 
 def test_tokenizer_of_another_model_is_refused(tmp_path):
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=words(41), **special())
-    with pytest.raises(GlossaError, match="tokenizer has 41 tokens and the model 40"):
-        export_ctranslate2(build(), tokenizer, tmp_path / "engine")
+    refused("tokenizer has 41 tokens and the model 40", export_ctranslate2, build(), tokenizer, tmp_path / "engine")
 
 
 def test_the_command_knows_the_types_of_weights():
@@ -199,14 +197,12 @@ def test_the_command_knows_the_types_of_weights():
 
 
 def test_folder_without_an_engine_is_refused(tiny_run):
-    with pytest.raises(GlossaError, match=r"no CTranslate2 model .* --to ctranslate2"):
-        load_engine(str(tiny_run))
+    refused(r"no CTranslate2 model .* --to ctranslate2", load_engine, str(tiny_run))
 
 
 def test_missing_package_error_has_the_install_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "ctranslate2", None)
-    with pytest.raises(GlossaError, match=r'ctranslate2 is missing. Install it: pip install "glossa-mt\[engine\]"'):
-        require("ctranslate2", "engine")
+    refused(r'ctranslate2 is missing. Install it: pip install "glossa-mt\[engine\]"', require, "ctranslate2", "engine")
 
 
 def test_quantization_shrinks_the_file_and_keeps_scores_close(tmp_path, tokenizer):
@@ -237,9 +233,7 @@ def test_quantization_shrinks_the_file_and_keeps_scores_close(tmp_path, tokenize
         ({"architecture": "aarch64"}, "int8_float32"),
     ],
 )
-def test_8_bit_products_are_not_used_where_they_overflow(
-    tmp_path, tokenizer, monkeypatch, caplog, capabilities, expected
-):
+def test_8_bit_products_that_overflow_are_not_used(tmp_path, tokenizer, monkeypatch, caplog, capabilities, expected):
     export_ctranslate2(build(), tokenizer, tmp_path, "int8")
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities)
     assert load_engine(str(tmp_path))[0].translator.compute_type == expected
@@ -279,16 +273,14 @@ def test_scripts_with_other_options(tiny_run, tmp_path, capsys):
     (tmp_path / "lines").write_text("a k.\n")
     engine = ["--to", "ctranslate2", "--output", tmp_path / "engine"]
     script("export.py", tiny_run, *engine, "--quantization", "int8")
-    with pytest.raises(GlossaError, match="is not empty"):
-        script("export.py", tiny_run, *engine)
+    refused("is not empty", script, "export.py", tiny_run, *engine)
     with pytest.raises(GlossaError, match="--quantization is for --to ctranslate2 and argos, not for bart"):
         script("export.py", tiny_run, "--to", "bart", "--output", tmp_path / "bart", "--quantization", "int8")
     capsys.readouterr()
     options = ["--engine", "ctranslate2", "--input", tmp_path / "lines", "--scores"]
     script("translate.py", tmp_path / "engine", *options)
     assert float(capsys.readouterr().out.split("\t")[0]) < 0
-    with pytest.raises(GlossaError, match=r"no CTranslate2 model"):
-        script("translate.py", tiny_run, *options)
+    refused(r"no CTranslate2 model", script, "translate.py", tiny_run, *options)
 
 
 def test_trained_model_gives_equal_translations(tiny_run, tmp_path):

@@ -6,9 +6,9 @@ import shutil
 
 import pytest
 import torch
+from refusals import refused
 from safetensors.torch import load_file, save_file
 
-from glossa.base.errors import GlossaError
 from glossa.cli import score as score_command
 from glossa.cli import translate
 from glossa.train.data.encoding.vocabulary import train_tokenizer
@@ -147,8 +147,7 @@ def test_the_commands_take_several_models(tiny_run, tmp_path, capsys):
         ((tiny_run, "--engine", "ctranslate2"), "--engine ctranslate2 takes one model"),
         (("--rerank", tiny_run), "--rerank chooses among several translations"),
     ):
-        with pytest.raises(GlossaError, match=message):
-            command(translate, tiny_run, *options, *files, tmp_path / "no.txt")
+        refused(message, command, translate, tiny_run, *options, *files, tmp_path / "no.txt")
 
 
 def test_scores_of_what_both_models_find_probable(tiny_run, tmp_path):
@@ -172,8 +171,7 @@ def test_scores_of_what_both_models_find_probable(tiny_run, tmp_path):
         assert chosen == texts[sums.index(max(sums))]
     assert found != [translations[0].text for translations in lists]
 
-    with pytest.raises(GlossaError, match="--rerank needs beam search"):
-        command(score_command, tiny_run, *reranked, 1)
+    refused("--rerank needs beam search", command, score_command, tiny_run, *reranked, 1)
 
 
 def test_a_reranker_needs_the_same_languages(tiny_run, tmp_path):
@@ -184,8 +182,7 @@ def test_a_reranker_needs_the_same_languages(tiny_run, tmp_path):
     assert load_reranker(str(tiny_run), str(other)).reverse
     assert not load_reranker(str(tiny_run), str(tiny_run)).reverse
     (other / "config.json").write_text(json.dumps(config | {"source_language": "en", "target_language": "de"}))
-    with pytest.raises(GlossaError, match="translates from en to de"):
-        load_reranker(str(tiny_run), str(other))
+    refused("translates from en to de", load_reranker, str(tiny_run), str(other))
 
 
 def test_no_texts_have_no_scores(tiny_run):

@@ -115,10 +115,7 @@ def test_argos_translate_gives_the_same_translations(tmp_path_factory, tmp_path,
     ("options", "message"),
     [
         ({}, "its vocabulary is BPE; train one with tokenizer_model: unigram"),
-        (
-            {"tokenizer_model": "unigram", "normalization": ["nfkc"]},
-            "it normalizes text; train one with",
-        ),
+        ({"tokenizer_model": "unigram", "normalization": ["nfkc"]}, "it normalizes text; train one with"),
     ],
 )
 def test_a_tokenizer_that_is_not_sentencepiece_is_refused(options, message):

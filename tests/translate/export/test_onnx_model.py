@@ -104,12 +104,9 @@ def run_documented(name, folder, texts):
     (program,) = re.findall(rf"```python\n# {name}\n(.*?)```", SERVING, re.DOTALL)
     program = "import sys\nfor name in ('torch', 'transformers', 'glossa'): sys.modules[name] = None\n" + program
     output = subprocess.run(
-        [sys.executable, "-c", program, str(folder)],
-        input=json.dumps(texts),
-        capture_output=True,
-        text=True,
+        [sys.executable, "-c", program, str(folder)], input=json.dumps(texts), capture_output=True, text=True,
         timeout=300,
-    )
+    )  # fmt: skip
     assert output.returncode == 0, output.stderr
     return json.loads(output.stdout)
 

@@ -106,10 +106,9 @@ def test_parts_of_a_line_are_aligned_for_themselves():
     source, target = " - Yes. The dog sleeps.", "- Ja, ja. Der Hund schläft."
     parts = (("-", "-"), ("Yes.", "Ja, ja."), ("The dog sleeps.", "Der Hund schläft."))
     rows = [
-        (source, Translation(target, parts=parts)),
-        ("lost", Translation("lost", failed=True)),
+        (source, Translation(target, parts=parts)), ("lost", Translation("lost", failed=True)),
         ("", Translation("", parts=(("", ""),))),
-    ]
+    ]  # fmt: skip
     # Yes . with Ja , ... and the period with the comma, which does not count.
     assert link_rows(rows, diagonal) == [[(0, 0), (1, 1), (2, 3), (3, 4), (4, 5)], [], []]
 

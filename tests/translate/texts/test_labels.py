@@ -112,19 +112,16 @@ def test_texts_of_a_program_end_as_they_do():
 @pytest.mark.parametrize(
     ("text", "answer", "read", "expected"),
     [
-        ("&File", "Fichier.", "File", "&Fichier"),
-        ("E&xit", "Quitter", "Exit", "&Quitter"),
+        ("&File", "Fichier.", "File", "&Fichier"), ("E&xit", "Quitter", "Exit", "&Quitter"),
         ("Save &As...", "Enregistrer sous", "Save As", "&Enregistrer sous..."),
         ("_Save", "Enregistrer", "Save", "Enregi_strer"),
-        ("Open &file", "Ouvrir le fichier", "Open file", "Ouvrir le &fichier"),
-        ("R&D", "R&D", "R&D", "R&D"),
+        ("Open &file", "Ouvrir le fichier", "Open file", "Ouvrir le &fichier"), ("R&D", "R&D", "R&D", "R&D"),
         ("Tips & tricks", "Trucs & astuces", "Tips & tricks", "Trucs & astuces"),
-        ("my_name", "mon nom", "my_name", "mon nom"),
-        ("_one_ two", "un deux", "_one_ two", "un deux"),
+        ("my_name", "mon nom", "my_name", "mon nom"), ("_one_ two", "un deux", "_one_ two", "un deux"),
         ("&One &two", "un deux", "&One &two", "un deux"),
         ("&Open {open} now", lambda text: text.replace("Open", "Ouvrir"), "Open {open} now", "&Ouvrir {open} now"),
     ],
-)
+)  # fmt: skip
 def test_the_key_of_a_menu_stays_once(text, answer, read, expected):
     translator = told(answer)
     assert of_program(translator, text) == expected and translator.engine.asked == [read]

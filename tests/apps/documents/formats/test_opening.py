@@ -5,7 +5,6 @@ import subprocess
 import sys
 import tarfile
 import unicodedata
-from importlib import import_module
 from pathlib import Path
 
 import numpy
@@ -14,10 +13,9 @@ import yaml
 from apps.documents.packed import MEMBERS, members, pack, write_packed
 from translating import KNOWN, rot13, translated
 
-from glossa.apps.documents import formats
 from glossa.apps.documents.formats import LINES, MODULES
 from glossa.apps.documents.formats.format import LanguagePair
-from glossa.apps.documents.formats.opening import endings, format_of, open_document
+from glossa.apps.documents.formats.opening import format_of, open_document
 from glossa.base.errors import GlossaError
 
 FILES = Path(__file__).parents[1] / "files"
@@ -50,6 +48,7 @@ def test_line_ends_stay(tmp_path, name, ends):
         assert twice.read_bytes().count(b"\n") == twice.read_bytes().count(b"\r\n")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not GIVEN.is_file(), reason="../shared/data/documents is not here")
 def test_given_pages_stay_equal(tmp_path):
     with tarfile.open(GIVEN) as archive:
@@ -199,10 +198,9 @@ def test_json():
     found = json.loads(shouted("app.json"))
     source = json.loads((FILES / "app.json").read_text())
     assert found == source | {
-        "title": "HELLO <b>BIG</b> WORLD",
-        "x": ["ONE\nTWO LINES", 'CAFÉ "QUOTED" {name}'],
+        "title": "HELLO <b>BIG</b> WORLD", "x": ["ONE\nTWO LINES", 'CAFÉ "QUOTED" {name}'],
         "p": "{n, plural, one {# FILE} other {# FILES}}",
-    }
+    }  # fmt: skip
     assert "CAF\\u00c9" in shouted("app.json"), "it has no letters but ASCII"
 
 
@@ -310,12 +308,11 @@ def test_paragraphs(tmp_path):
         ("a.md", "Hi".encode("utf-16"), "this looks like UTF-16"),
         ("a.srt", "Hi".encode("utf-32"), "this looks like UTF-32. .*-f UTF-32"),
         (
-            "a.po",
-            b'msgid ""\nmsgstr "Content-Type: text/plain; charset=klingon\\n"\n',
+            "a.po", b'msgid ""\nmsgstr "Content-Type: text/plain; charset=klingon\\n"\n',
             "declares the encoding klingon",
         ),
     ],
-)
+)  # fmt: skip
 def test_broken_documents_are_refused_in_one_line(tmp_path, name, content, message):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(GlossaError, match=message) as refused:
@@ -331,16 +328,7 @@ def test_formats_follow_from_names():
     assert {format_of(f"a.{name}", name) or name for name in (*MODULES, LINES)} == {*MODULES, LINES}
 
 
-def test_each_format_is_declared_in_its_module_and_in_the_table():
-    folder = Path(formats.__file__).parent
-    declaring = {path.stem for path in folder.glob("*.py") if "\nFORMATS = " in path.read_text()}
-    assert declaring == set(MODULES.values())
-    declared = [each for name in sorted(declaring) for each in import_module(f"{formats.__name__}.{name}").FORMATS]
-    assert sorted(each.name for each in declared) == sorted(MODULES)
-    assert all(bool(each.read) != bool(each.open) for each in declared)
-    assert len(endings()) == sum(len(each.endings) for each in declared), "two formats have an ending in common"
-
-
+@pytest.mark.slow
 def test_the_help_reads_no_module_of_a_format():
     loaded = """
 import sys

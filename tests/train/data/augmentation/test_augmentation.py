@@ -167,10 +167,9 @@ def test_sentences_are_joined_with_the_spaces_of_their_script():
 
 def test_clauses_are_joined_by_commas_without_capitals_that_a_sentence_begins_with():
     pairs = [
-        Pair("The man sits.", "Der Mann sitzt."),
-        Pair("She is old.", "Sie ist alt."),
+        Pair("The man sits.", "Der Mann sitzt."), Pair("She is old.", "Sie ist alt."),
         Pair("Tom left.", "Tom ging."),
-    ]
+    ]  # fmt: skip
     assert as_clauses(pairs, WORDS) == (
         "The man sits, she is old, Tom left.",
         "Der Mann sitzt, sie ist alt, Tom ging.",

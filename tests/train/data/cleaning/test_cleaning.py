@@ -70,21 +70,16 @@ def test_identical_sides_are_dropped_from_training_only():
 
 def test_rows_are_split_if_both_sides_have_the_same_number_of_sentences():
     rows = raw(
-        ("Go. Run!", "Va. Cours !"),
-        ("I see. Really?", "Vraiment ?"),
-        ("Mr. Smith is here.", "M. Smith est là."),
-        ("bad row. Really.", "", "no tab"),
-        ("Go.", "Va."),
-    )
+        ("Go. Run!", "Va. Cours !"), ("I see. Really?", "Vraiment ?"), ("Mr. Smith is here.", "M. Smith est là."),
+        ("bad row. Really.", "", "no tab"), ("Go.", "Va."),
+    )  # fmt: skip
     dataset, report = clean(
         DatasetDict(train=rows, test=rows), replace(TRUSTED, split_sentences=True, keep_overlap=True)
     )
     assert pairs_of(dataset["train"]) == [
-        ("Go.", "Va."),
-        ("Run!", "Cours !"),
-        ("I see. Really?", "Vraiment ?"),
+        ("Go.", "Va."), ("Run!", "Cours !"), ("I see. Really?", "Vraiment ?"),
         ("Mr. Smith is here.", "M. Smith est là."),
-    ]
+    ]  # fmt: skip
     counts = {"read": 5, "split": 1, "malformed": 1, "empty": 0, "identical": 0, "duplicates": 1, "kept": 4}
     assert report.splits["train"] == counts
     assert pairs_of(dataset["test"])[0] == ("Go. Run!", "Va. Cours !"), "evaluation pairs are not split"
@@ -115,13 +110,6 @@ def test_strict_stops_at_the_first_malformed_row():
     with pytest.raises(GlossaError, match=r"a\.tsv, line 2: no tab: 'x{80}'\. Correct the row"):
         clean(DatasetDict(train=train), DataArguments(strict=True))
     clean(DatasetDict(train=raw(("a", "b"), ("", ""))), DataArguments(strict=True))
-
-
-def test_the_report_has_ten_examples_of_malformed_rows():
-    train = raw(("a", "b"), *[("x", "", "no tab")] * 30)
-    _, report = clean(DatasetDict(train=train), TRUSTED)
-    assert [row["line"] for row in report.malformed_rows] == list(range(2, 12))
-    assert report.splits["train"]["malformed"] == 30
 
 
 def test_an_empty_result_is_an_error_with_counts():

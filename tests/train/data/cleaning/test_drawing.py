@@ -6,7 +6,6 @@ from itertools import pairwise
 import numpy
 import pytest
 
-from glossa.train.data.cleaning import drawing
 from glossa.train.data.cleaning.drawing import Sentences, draw
 
 
@@ -74,18 +73,6 @@ def test_the_draw_is_that_of_all_groups_in_any_parts(seed):
     cuts = [generator.randint(0, size) for _ in range(3)]
     drawn = draw(parts_of(pairs, cuts), wanted, seed)
     assert [rows.tolist() for rows in drawn] == expected(pairs, wanted, seed)
-
-
-def test_few_groups_are_looked_at_in_a_large_corpus(monkeypatch):
-    generator = random.Random(3)
-    # Every sentence once, but for one that 5,000 pairs share.
-    pairs = [(generator.randrange(2**64), generator.randrange(2**64) if n % 10 else 7) for n in range(50_000)]
-    seen = []
-    groups = drawing._groups
-    monkeypatch.setattr(drawing, "_groups", lambda *given: seen.append(groups(*given)) or seen[-1])
-    drawn = draw(parts_of(pairs, [20_000]), [100, 100], 5)
-    assert [rows.tolist() for rows in drawn] == expected(pairs, [100, 100], 5)
-    assert len(seen) == 1 and sum(map(len, seen[0])) < 2000
 
 
 def test_the_draw_does_not_depend_on_order_or_direction():

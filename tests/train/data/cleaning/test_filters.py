@@ -176,8 +176,10 @@ def test_a_row_counts_for_one_reason_and_the_sum_is_what_was_read(tmp_path):
 
 def test_ten_examples_of_each_reason_with_their_place(tmp_path):
     rows = "".join(f"<b> {number}\tx {number}\n" for number in range(30))
-    report = cleaned(tmp_path, f"a\tb\n{rows}", filters={"html": True})[1]
+    report = cleaned(tmp_path, f"a\tb\n{rows}" + "no tab\n" * 30, filters={"html": True})[1]
     assert [row["line"] for row in report.examples["html"]] == list(range(2, 12))
+    assert [row["line"] for row in report.malformed_rows] == list(range(32, 42))
+    assert report.splits["train"]["malformed"] == 30
     first = {"source": "embedded", "file": str(tmp_path / "a.tsv"), "line": 2, "reason": "html"}
     assert report.examples["html"][0] == first | {"excerpt": "<b> 0 | x 0"}
 
@@ -218,9 +220,7 @@ def test_many_texts_are_identified_as_each_alone():
     generator = random.Random(1)
     words = ["the", "house", "is", "der", "Hund", "läuft", "la", "maison", "est", "über", "niño", "книга", "дом",
              "中文", "です", "a", "ABC", "12"]  # fmt: skip
-    texts = [" ".join(generator.choices(words, k=generator.randint(0, 12))) for _ in range(300)] + [
-        "a house " * 300
-    ] * 3
+    texts = [" ".join(generator.choices(words, k=generator.randint(0, 12))) for _ in range(300)] + ["a cat " * 300] * 3
     found, expected = identify(texts, 0.5), [identifier().classify(text) for text in texts]
     for (label, probability), (own, alone) in zip(found, expected, strict=True):
         assert probability == pytest.approx(alone, abs=1e-5) and (label == own or alone < 0.5)

@@ -15,9 +15,7 @@ def test_the_page_fits_the_screen(browser, tmp_path, sources, width):
     entries = []
     for number in range(sources):
         path = tmp_path / f"a-corpus-with-a-long-name-{number}.tsv"
-        rows = [
-            f"source {number} {row} {'word' * 30}\tune phrase un peu plus longue {number} {row}" for row in range(40)
-        ]
+        rows = [f"text {number} {row} {'word' * 30}\tune phrase bien plus longue {number} {row}" for row in range(40)]
         path.write_text("\n".join([*rows, *rows[:5], "no tab " * 40, "<b>x</b>\ty"]) + "\n")
         entries.append({"data_path": str(path)})
     settings = {"sources": entries} if sources > 1 else entries[0] | {"data_path": [entries[0]["data_path"]]}

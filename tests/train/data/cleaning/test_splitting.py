@@ -80,14 +80,10 @@ def test_too_few_or_too_connected():
 def test_overlap_counts_each_side(caplog):
     train = dataset_of(("Go!", "Va !"), ("Run", "Cours"))
     splits = DatasetDict(
-        train=train,
-        validation=dataset_of(("x", "y")),
+        train=train, validation=dataset_of(("x", "y")),
         test=dataset_of(("go", "x"), ("Go.", "cours!"), ("cours", "run"), ("new", "va")),
-    )
-    assert check_overlap(splits) == {
-        "validation": {"source": 0, "target": 0},
-        "test": {"source": 2, "target": 2},
-    }
+    )  # fmt: skip
+    assert check_overlap(splits) == {"validation": {"source": 0, "target": 0}, "test": {"source": 2, "target": 2}}
     assert [record.args for record in caplog.records] == [("test", 4, 2, 2)]
 
 

@@ -6,7 +6,7 @@ from datasets import Dataset, DatasetDict, load_from_disk
 from glossa.base.errors import GlossaError
 from glossa.train.data.arguments import DataArguments
 from glossa.train.data.cleaning.report import DataReport
-from glossa.train.data.encoding.encoding import by_length, tokenize_pairs
+from glossa.train.data.encoding.encoding import tokenize_pairs
 from glossa.train.data.encoding.vocabulary import train_tokenizer
 
 ROWS = [("a b c", "d e f"), ("a", "a b c d e f g h"), ("a b c d e f g h i j", "a b c d e f g h i j"), ("b", "c")]
@@ -94,10 +94,6 @@ def test_each_row_has_the_tag_of_its_language(tmp_path):
     for language, tag in (("de", 4), ("fr", 5)):
         several.tgt_lang = language  # of all rows, where they do not say theirs
         assert tokenize_pairs(plain, several, DataArguments(), report())["train"][0]["input_ids"] == [tag, a, b, 1]
-
-
-def test_rows_by_length_keep_the_order_of_equal_ones():
-    assert by_length(Dataset.from_dict({"source_length": [5, 4, 6, 4]})) == [1, 3, 0, 2]
 
 
 def test_text_is_kept_for_augmentation_also_after_a_run_without_it(tokenizer):

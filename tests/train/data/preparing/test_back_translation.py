@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pyarrow.parquet
 import pytest
+from refusals import refused
 
-from glossa.base.errors import GlossaError
 from glossa.base.jobs.pool import in_this_process
 from glossa.cli.prepare import main
 from glossa.translate import sentences
@@ -49,12 +49,8 @@ def test_text_becomes_a_source(tiny_run, here, capsys):
 
 
 def test_what_is_refused(tiny_run, here):
-    with pytest.raises(GlossaError, match="need each other"):
-        prepare("--output", "out", "--back_translate", "text.txt")
+    refused("need each other", prepare, "--output", "out", "--back_translate", "text.txt")
     both = ["--output", "out", "--back_translate", "text.txt", "--teacher", str(tiny_run)]
-    with pytest.raises(GlossaError, match=r"held-out pairs could be back-translations\. Give validation_path"):
-        prepare(*both)
-    with pytest.raises(GlossaError, match=r"Give test_path, .* or set test_size to 0"):
-        prepare(*both, *HELD_OUT[:2])
-    with pytest.raises(GlossaError, match=r"text\.tsv"):
-        prepare(*both[:3], "text.tsv", *both[4:], *HELD_OUT)
+    refused(r"held-out pairs could be back-translations\. Give validation_path", prepare, *both)
+    refused(r"Give test_path, .* or set test_size to 0", prepare, *both, *HELD_OUT[:2])
+    refused(r"text\.tsv", prepare, *both[:3], "text.tsv", *both[4:], *HELD_OUT)

@@ -29,9 +29,8 @@ def disk(tmp_path):
     def resize(size, *options):
         found = subprocess.run(
             ["mount", "-t", "tmpfs", "-o", ",".join([*options, f"size={size}k"]), "tmpfs", str(folder)],
-            capture_output=True,
-            text=True,
-        )
+            capture_output=True, text=True,
+        )  # fmt: skip
         if found.returncode:
             pytest.skip(f"a small disk cannot be mounted here: {found.stderr}")
 
@@ -75,6 +74,7 @@ def load():
     return save
 
 
+@pytest.mark.slow
 def test_processes_that_find_no_room(disk):
     folder, resize = disk
     stage = Stage("numbers", folder / "parts", load, {"small": 1000, "large": 10_000})

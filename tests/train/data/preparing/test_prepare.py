@@ -110,6 +110,7 @@ def test_given_test_pairs_are_not_in_training(tmp_path, small):
     assert report.overlap["test"]["source"] > 40
 
 
+@pytest.mark.slow
 def test_languages_stay_apart(tmp_path, small):
     rows = corpus(2)
     paths = [write(tmp_path / f"{code}.tsv", rows) for code in ("fr", "de")]
@@ -125,6 +126,7 @@ def test_languages_stay_apart(tmp_path, small):
     assert report.splits == counted.splits
 
 
+@pytest.mark.slow
 def test_the_files_do_not_depend_on_blocks_processes_or_interruptions(tmp_path, monkeypatch):
     path = write(tmp_path / "a.tsv", corpus(3))
     arguments = DataArguments(data_path=[path], **CLEANING)

@@ -6,6 +6,7 @@ from itertools import islice
 import pyarrow
 import pyarrow.parquet
 import pytest
+from refusals import refused
 
 from glossa.base.errors import GlossaError
 from glossa.train.data.arguments import DataArguments, TokenizerArguments
@@ -215,8 +216,7 @@ def test_strict_stops_at_a_malformed_row(files, monkeypatch):
     stream, _ = batches(settings(files, strict=True))
     write(files[0], [*ROWS[0:60:3], ("good", None), *ROWS[63::3]])
     streams._footer.cache_clear()
-    with pytest.raises(GlossaError, match=r"train-0\.parquet, line 21: .*null.* set strict"):
-        take(stream, 60)
+    refused(r"train-0\.parquet, line 21: .*null.* set strict", take, stream, 60)
 
 
 def test_sources_are_mixed_by_weight_and_tagged(tmp_path, files):
@@ -300,8 +300,7 @@ def test_a_folder_of_a_data_set_has_its_own_splits(tmp_path):
     ],
 )
 def test_what_needs_all_rows_is_refused(files, changes, message):
-    with pytest.raises(GlossaError, match=message):
-        prepare_pairs(settings(files, **changes))
+    refused(message, prepare_pairs, settings(files, **changes))
 
 
 def test_a_source_of_a_stream_is_read_whole(files, tmp_path):
@@ -336,8 +335,7 @@ def test_a_file_that_is_damaged_while_training_is_named(files):
     stream, _ = batches(settings(files))
     whole = files[0].read_bytes()
     files[0].write_bytes(whole[:4] + bytes(len(whole) - 4))
-    with pytest.raises(GlossaError, match=r"train-0\.parquet cannot be read"):
-        take(stream, 60)
+    refused(r"train-0\.parquet cannot be read", take, stream, 60)
 
 
 def test_another_content_has_another_fingerprint(tmp_path, files):
