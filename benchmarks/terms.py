@@ -4,8 +4,8 @@ The terms are drawn from the references of a run's test pairs: a word of a sourc
 reference and to another word of the model's own translation, which the reference does not have. Eflomal links the
 words, with all held-out pairs of the run and those of --pairs. Each sentence has its own glossary of up to --terms
 terms. A term is in place if the translation has it once, perhaps inflected, and not the model's own word. The rows:
-no glossary; a search for the terms anywhere in the translation (Post and Vilar 2018); and the terms in the place of the
-model's own words, as `glossa translate --glossary` does.
+no glossary; a search for the terms anywhere in the translation (Post and Vilar 2018); and the terms in the place of
+the model's own words, as `glossa translate --glossary` does.
 """
 
 import argparse
@@ -13,6 +13,7 @@ import random
 import time
 from collections.abc import Sequence
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -110,16 +111,16 @@ def measure(
     pairs = list(dict(pairs).items())
     random.Random(1).shuffle(pairs)
     sources, references = map(list, zip(*pairs[: SHARE * arguments.sentences], strict=True))
-    plain = Translator(model, tokenizer, search).best(sources)
+    plain = Translator(model, tokenizer, search, split_sentences=False).best(sources)
     stem = stemmer(languages.target)
     drawn = draw(sources, references, plain, further, stem, arguments.terms)
     chosen = [row for row, own in enumerate(drawn) if own][: arguments.sentences]
     sources, references, plain, drawn = ([each[row] for row in chosen] for each in (sources, references, plain, drawn))  # type: ignore[assignment]
     glossary = OwnGlossary(dict(zip(sources, drawn, strict=True)), LanguagePair(languages.source, languages.target))
     engine = ConstrainedEngine(model, tokenizer)
-    placed = Translator(model, tokenizer, search, terms=Terms(lambda: engine, glossary))
+    placed = Translator(model, tokenizer, search, split_sentences=False, terms=Terms(lambda: engine, glossary))
     ways = {
-        "no glossary": Translator(model, tokenizer, search).best,
+        "no glossary": Translator(model, tokenizer, search, split_sentences=False).best,
         "anywhere": partial(anywhere, engine, glossary, search, plain),
         "in place": placed.best,
     }
@@ -206,7 +207,7 @@ def judge(
             there += has > 0
             placed += has == 1 and not other
             beside += has > 0 and other
-    doubled = sum(any(a == b and a.isalpha() for a, b in zip(w, w[1:], strict=False)) for w in map(_words, texts))
+    doubled = sum(any(a == b and a.isalpha() for a, b in pairwise(w)) for w in map(_words, texts))
     found = score(texts, [[each] for each in references], tokenize=bleu_tokenizer(language))
     return {
         "sentences": f"{len(texts):,}",

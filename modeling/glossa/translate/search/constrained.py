@@ -355,6 +355,6 @@ class ConstrainedEngine:
 
 def _beams_for(constraints: Constraints, beams: int) -> int:
     """`beams` doubled until each number of tokens of terms has two places."""
-    while beams < 2 * (constraints.total + 1) and beams < MOST_BEAMS:
+    while beams < 2 * (constraints.searched + 1) and beams < MOST_BEAMS:
         beams *= 2
     return beams

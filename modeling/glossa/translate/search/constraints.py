@@ -121,6 +121,11 @@ class Constraints:
         """The length that the log-probability of a translation is divided by."""
         return length if self.usual_length is None else max(min(length, self.usual_length), 1)
 
+    @property
+    def searched(self) -> int:
+        """The number of tokens of terms whose places must be found."""
+        return self.total - (self.weights[0] if self.window == 0 else 0)
+
     def progress(self, state: State) -> int:
         """The number of tokens of terms that a hypothesis has, of `total`."""
         have = sum(self.weights[term] for term in state.met | state.waiting)

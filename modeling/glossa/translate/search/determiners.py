@@ -5,13 +5,14 @@ _LISTS = {
     "da": "en et den det de min mit mine din dit dine sin sit sine",
     "de": (
         "der die das den dem des ein eine einen einem einer eines kein keine keinen keinem keiner mein meine meinen "
-        "meinem meiner dein deine deinen deinem deiner sein seine seinen seinem seiner ihr ihre ihren ihrem ihrer unser "
-        "unsere unseren unserem unserer dieser diese dieses diesen diesem am beim im ins vom zum zur"
+        "meinem meiner dein deine deinen deinem deiner sein seine seinen seinem seiner ihr ihre ihren ihrem ihrer "
+        "unser unsere unseren unserem unserer dieser diese dieses diesen diesem am beim im ins vom zum zur"
     ),
     "en": "a an the",
     "es": "el la los las un una unos unas del al este esta estos estas",
     "fr": (
-        "le la l' les un une des du de d' de_la de_l' ce cet cette ces mon ma mes ton ta tes son sa ses au aux à_la à_l'"
+        "le la l' les un une des du de d' de_la de_l' ce cet cette ces mon ma mes ton ta tes son sa ses notre nos "
+        "votre vos leur leurs au aux à_la à_l'"
     ),
     "it": (
         "il lo la l' i gli le un uno una un' del dello della dell' dei degli delle al allo alla all' ai agli alle nel "

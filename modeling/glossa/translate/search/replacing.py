@@ -1,33 +1,35 @@
 """Terms in the place of the model's own words.
 
 Attention links the source of a term to a word of a translation: the model's own word. What stands before that word is
-kept, perhaps with another determiner; the term follows, and then a free search, which excludes the own word. Of the
-results, the best is the one that the model finds most probable among those that keep most of the other words.
+kept, perhaps with another determiner; the term follows, and then a free search. Another search finds the two words
+before the term again. All of them exclude the own word. Their best result is the most probable one that keeps the
+other words.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...base.word_links import find_words
 from ...model.abbreviations_glossa import STARTERS
 from ..engines.forced import token_scores
 from ..engines.generate import GenerateEngine
-from ..texts.alignment import AttentionAligner, Pair
+from ..texts.alignment import AttentionAligner, Pair, shared_start
 from .constraints import Constraints, TermTokens, tokens_of
 from .determiners import beginnings
 
 if TYPE_CHECKING:
     from .constrained import ConstrainedEngine, Finished
 
-DRAFTS = 4  # translations of a sentence in which a term is tried
-BEAMS = 8  # at least
-KEPT = 6  # beginnings that are continued, of those with other determiners
+DRAFTS = 2  # translations of a sentence in which a term is tried
+KEPT = 2  # beginnings that are continued: the most probable ones with the term
 AGAIN = 2  # words before the model's own that a further search finds again, such as an article and an adjective
 FURTHER = 2  # tokens that it may need in addition
+STEM, ENDING = 4, 2  # letters that an inflected own word shares with it at least, and that may differ
 SHORTEST = 3  # letters of an own word that is excluded; shorter ones are rarely a noun or verb
-LOST = 3.0  # nats that a word costs that is lost or added with the term
+LOST = 2.0  # nats that a word costs that is lost or added with the term
 
 
 class Wanted(NamedTuple):
@@ -48,7 +50,7 @@ class Draft(NamedTuple):
     """A translation and its rank: smaller is better."""
 
     text: str
-    finished: "Finished"
+    score: float | None
     rank: tuple[float, ...] = ()
 
 
@@ -61,7 +63,7 @@ class Task:
         ids: Its tokens.
         constraints: What translations must have and must not have, apart from the terms.
         wanted: The terms, in the order in which they are placed.
-        drafts: Translations without terms, best first; in the end those with all terms.
+        drafts: Translations without the terms, best first; in the end those with all of them.
         own: The model's own words in the place of terms, in lower case.
     """
 
@@ -80,65 +82,72 @@ class Placement:
         engine: The search.
         language: The target language, for its determiners.
         num_beams: Beams.
+        wanted: Translations of each sentence.
         batch_tokens: Most source tokens of a batch, counting every beam.
     """
 
-    def __init__(self, engine: "ConstrainedEngine", language: str | None, num_beams: int, batch_tokens: int):
+    def __init__(
+        self, engine: "ConstrainedEngine", language: str | None, num_beams: int, wanted: int, batch_tokens: int
+    ):
         self.engine, self.language = engine, language
-        self.num_beams, self.batch_tokens = max(num_beams, BEAMS), batch_tokens
+        self.num_beams, self.wanted, self.batch_tokens = num_beams, max(wanted, DRAFTS), batch_tokens
         self.align = AttentionAligner(GenerateEngine(engine.model, engine.tokenizer), engine.tokenizer)
 
     def place(self, tasks: Sequence[Task]) -> None:
-        """Translate the sentences, and place their terms, one after the other."""
-        for task, found in zip(tasks, self._search([(task, task.constraints) for task in tasks]), strict=True):
-            task.drafts = _different(Draft(self.engine.text(each), each) for each in found)
+        """Place the terms of each task, one after the other."""
         for number in range(max((len(task.wanted) for task in tasks), default=0)):
-            now = [task for task in tasks if number < len(task.wanted) and task.drafts]
+            now = [task for task in tasks if number < len(task.wanted)]
             asked = self._continuations(now, number)
             results: dict[int, list[Draft]] = {}
             for (task, _), found in zip(asked, self._search(asked), strict=True):
-                new = results.setdefault(id(task), [])
-                new += [
-                    Draft(text, each, _rank(text, each, task)) for each in found if (text := self.engine.text(each))
-                ]
+                results.setdefault(id(task), []).extend(self._ranked(found, task))
             for task in now:
-                task.drafts = (
-                    _different(sorted(results.get(id(task), []), key=lambda draft: draft.rank)) or task.drafts
-                )
+                new = sorted(results.get(id(task), []), key=lambda draft: draft.rank)
+                task.drafts = _different(new)[: self.wanted] or task.drafts
+
+    def search(self, tasks: Sequence[Task]) -> None:
+        """Search the drafts of tasks."""
+        for task, found in zip(tasks, self._search([(task, task.constraints) for task in tasks]), strict=True):
+            task.drafts = _different(self._ranked(found, task))
+
+    def _ranked(self, found: Sequence["Finished"], task: Task) -> list[Draft]:
+        length, before = task.constraints.divisor(len(task.ids)), task.drafts[0].text if task.drafts else ""
+        texts = [(self.engine.text(each), each) for each in found]
+        return [Draft(text, each.score, rank(text, each, before, task.own, length)) for text, each in texts if text]
 
     def _search(self, asked: Sequence[tuple[Task, Constraints]]) -> list[list["Finished"]]:
         sources, constraints = [task.ids for task, _ in asked], [each for _, each in asked]
-        return self.engine.find(sources, constraints, self.num_beams, DRAFTS, self.batch_tokens)
+        return self.engine.find(sources, constraints, self.num_beams, self.wanted, self.batch_tokens)
 
     def _continuations(self, tasks: Sequence[Task], number: int) -> list[tuple[Task, Constraints]]:
         """The searches that may give each task its next term."""
         pairs = [
             (task, Pair(task.text, find_words(task.text), draft.text, find_words(draft.text)))
             for task in tasks
-            for draft in task.drafts
+            for draft in task.drafts[:DRAFTS]
         ]
-        texts: dict[int, dict[str, int]] = {}  # of each task: what is kept, and how many tokens may precede the term
-        again: dict[int, dict[str, int]] = {}
+        texts: dict[int, dict[str, None]] = {}  # of each task, what may stand before the term
+        again: dict[int, tuple[str, int]] = {}  # what is kept for a search of other words before it, and its window
         for (task, pair), weights in zip(pairs, self.align([pair for _, pair in pairs]), strict=True):
-            column = _own_word(pair, weights, task.wanted[number].place)
+            column = own_word(pair, weights, task.wanted[number].place)
             if column is None:
                 continue
             start, end = pair.target_words[column]
-            task.own |= _excluded(pair.target[start:end], task.wanted[number])
-            for text in beginnings(pair.target[:start], self.language):
-                texts.setdefault(id(task), {})[text] = 0
+            task.own |= excluded_words(pair.target[start:end], task.wanted[number])
+            texts.setdefault(id(task), {}).update(dict.fromkeys(beginnings(pair.target[:start], self.language)))
             first = pair.target_words[max(column - AGAIN, 0)][0]
             dropped = len(self._tokens(pair.target[first:start]))
-            again.setdefault(id(task), {})[pair.target[:first]] = dropped + FURTHER
-        asked = []
+            again.setdefault(id(task), (pair.target[:first], dropped + FURTHER))
         best = self._best(tasks, number, texts)
-        for task in tasks:
-            kept = [*((text, 0) for text in best.get(id(task), ())), *again.get(id(task), {}).items()]
-            asked += [(task, self._constraints(task, number, text, window)) for text, window in kept]
-        return asked
+        anywhere: tuple[str, int | None] = ("", None)
+        return [
+            (task, self._constraints(task, number, text, window))
+            for task in tasks
+            for text, window in [*((text, 0) for text in best.get(id(task), ())), again.get(id(task), anywhere)]
+        ]
 
-    def _best(self, tasks: Sequence[Task], number: int, texts: dict[int, dict[str, int]]) -> dict[int, list[str]]:
-        """The `KEPT` beginnings of each task that are most probable with the term after them."""
+    def _best(self, tasks: Sequence[Task], number: int, texts: dict[int, dict[str, None]]) -> dict[int, list[str]]:
+        """The first beginning of each task, and the `KEPT` that are most probable with the term after them."""
         rows = [
             (task, text, form)
             for task in tasks
@@ -153,10 +162,11 @@ class Placement:
             for (task, text, _), score in zip(part, found, strict=True):
                 own = scores.setdefault(id(task), {})
                 own[text] = max(sum(score), own.get(text, -float("inf")))
-        return {task: sorted(own, key=own.__getitem__, reverse=True)[:KEPT] for task, own in scores.items()}
+        ranked = {task: sorted(own, key=own.__getitem__, reverse=True) for task, own in scores.items()}
+        return {task: list(dict.fromkeys([next(iter(texts[task])), *own[:KEPT]])) for task, own in ranked.items()}
 
-    def _constraints(self, task: Task, number: int, text: str, window: int) -> Constraints:
-        """The constraints of a search after `text`, with the term after at most `window` tokens."""
+    def _constraints(self, task: Task, number: int, text: str, window: int | None) -> Constraints:
+        """The constraints of a search for a term after `text` and at most `window` tokens; None is anywhere."""
         given = task.constraints
         words = {*task.own, *(given.forbidden.words if given.forbidden else ())}
         return replace(
@@ -171,27 +181,40 @@ class Placement:
         return tokens_of(self.engine.tokenizer, text.rstrip()) if text.strip() else []
 
 
-def _own_word(pair: Pair, weights, place: tuple[int, int]) -> int | None:
+def own_word(pair: Pair, weights, place: tuple[int, int]) -> int | None:
     """The number of the target word with the strongest links to the words at `place` of the source."""
     rows = [row for row, (start, end) in enumerate(pair.source_words) if start < place[1] and end > place[0]]
     columns = [column for column, (start, _) in enumerate(pair.target_words) if pair.target[start].isalnum()]
     return max(columns, key=lambda column: weights[rows, column].sum()) if rows and columns else None
 
 
-def _excluded(word: str, wanted: Wanted) -> set[str]:
+def excluded_words(word: str, wanted: Wanted) -> set[str]:
     """The own word in lower case, unless it is a word of the term, or one that sentences need anyway."""
     word = word.rstrip("'’").casefold()
-    needed = any(word in text.casefold().split() for text in wanted.texts)
+    needed = any(part.startswith(word) for text in wanted.texts for part in _words(text))
     return set() if needed or len(word) < SHORTEST or word in STARTERS else {word}
 
 
-def _rank(text: str, finished: "Finished", task: Task) -> tuple[float, ...]:
-    """Lacking constraints, doubled words, and the cost of a translation with the term in a draft of `task`."""
-    words, before = _words(text), _words(task.drafts[0].text)
-    doubled = sum(first == second for first, second in zip(words, words[1:], strict=False))
-    changes = SequenceMatcher(None, before, words, autojunk=False).get_opcodes()
+def rank(text: str, finished: "Finished", before: str, own: Iterable[str], length: int) -> tuple[float, ...]:
+    """Lacking constraints, own words, doubled words, and the cost of a translation with the term.
+
+    Args:
+        text: The translation.
+        finished: The same with its log-probability.
+        before: The translation without the term.
+        own: The model's own words in the place of terms.
+        length: Tokens by which the cost is divided.
+    """
+    words = _words(text)
+    doubled = sum(first == second for first, second in pairwise(words))
+    changes = SequenceMatcher(None, _words(before), words, autojunk=False).get_opcodes()
     lost = sum(abs((end - start) - (last - first)) for _, start, end, first, last in changes)
-    return finished.lacking, doubled, LOST * lost / max(task.constraints.usual_length or 1, 1) - finished.worth
+    return finished.lacking, has_own(text, own), doubled, LOST * lost / length - finished.worth
+
+
+def has_own(text: str, own: Iterable[str]) -> bool:
+    """Whether a translation has one of the words, perhaps with another ending."""
+    return any(shared_start(word, each) >= max(STEM, len(each) - ENDING) for word in _words(text) for each in own)
 
 
 def _words(text: str) -> list[str]:
@@ -199,8 +222,8 @@ def _words(text: str) -> list[str]:
 
 
 def _different(drafts: Iterable[Draft]) -> list[Draft]:
-    """The first `DRAFTS` drafts with different texts."""
+    """The drafts without those that have the text of an earlier one."""
     found: dict[str, Draft] = {}
     for draft in drafts:
         found.setdefault(draft.text, draft)
-    return list(found.values())[:DRAFTS]
+    return list(found.values())

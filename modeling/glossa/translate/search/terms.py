@@ -5,12 +5,11 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from ...base.word_links import find_words
 from ...model.batches_glossa import encode_texts
 from ...model.spans_glossa import SENTINELS
 from ..interface import Search, Translation
 from .constraints import Constraints, Forbidden, TermTokens, tokens_of
-from .replacing import Placement, Task, Wanted
+from .replacing import DRAFTS, Draft, Placement, Task, Wanted, has_own
 
 if TYPE_CHECKING:
     from .constrained import ConstrainedEngine
@@ -110,11 +109,13 @@ class Terms:
         ids = encode_texts(tokenizer, [texts[row] for row in rows])
         tasks = [self._task(texts[row], own, prefixes[row], found[row]) for row, own in zip(rows, ids, strict=True)]
         spoken = language or getattr(self.glossary, "target_language", None)
-        Placement(self._engine, spoken, search.beams, batch_tokens).place(tasks)
+        placement = Placement(self._engine, spoken, search.beams, search.num_return_sequences, batch_tokens)
+        placement.search([task for task in tasks if not task.drafts])
+        placement.place(tasks)
         again = {}
         for row, task in zip(rows, tasks, strict=True):
             new = [
-                Translation(draft.text, draft.finished.score if search.scores else None)
+                Translation(draft.text, draft.score if search.scores else None)
                 for draft in task.drafts[: search.num_return_sequences]
             ]
             before, after = (
@@ -129,16 +130,23 @@ class Terms:
         return any(each.text and self.lacking(text, prefix, each.text) for each in translations)
 
     def _task(self, text: str, ids: list[int], prefix: str, found: Sequence[Translation]) -> Task:
+        """What to do for a sentence. Translations without another fault are the drafts in which terms are placed."""
         assert self._engine is not None
         missing = {term for each in found if each.text for term in self._missing(text, each.text)}
-        sentinels = [term for term in missing if not term.places]
-        constraints = self.constraints(self._engine, sentinels, prefix, found[0].text)
+        own = self._terms(text)
+        kept = [*(term for term in missing if term not in own), *(term for term in own if term not in missing)]
+        constraints = self.constraints(self._engine, kept, prefix, found[0].text)
         wanted = []
-        for term in self._terms(text):
+        for term in own:
             tokens = self._tokens(self._engine, term)
             if term in missing and tokens is not None:
                 wanted += [Wanted(place, term.targets, tokens) for place in term.places]
-        return Task(text, ids, constraints, sorted(wanted))
+        drafts = [Draft(each.text, None) for each in found if each.text and not self._others(text, prefix, each.text)]
+        return Task(text, ids, constraints, sorted(wanted), drafts[:DRAFTS])
+
+    def _others(self, text: str, prefix: str, translation: str) -> int:
+        """The number of unmet demands on a translation apart from terms of the glossary."""
+        return self.lacking(text, prefix, translation) - sum(not self._has(t, translation) for t in self._terms(text))
 
     def describe(
         self, text: str, prefix: str, translation: Translation, before: str, own: frozenset[str] = frozenset()
@@ -152,9 +160,7 @@ class Terms:
             before: The translation of the first search.
             own: The model's own words in the place of terms, if there was a second search.
         """
-        beside = not own.isdisjoint(
-            text[start:end].casefold() for text in (translation.text,) for start, end in find_words(text)
-        )
+        beside = has_own(translation.text, own)
         states = []
         for term in self._terms(text):
             had, has = (self._has(term, each) for each in (before, translation.text))
@@ -231,7 +237,8 @@ def summary(counts: Counter[str]) -> str:
     """One line for the user: how many terms were found, used and not used."""
     placed = f" ({counts[PLACED]:,} by a second search)" if counts[PLACED] else ""
     beside = f", {counts[BESIDE]:,} next to the model's own word" if counts[BESIDE] else ""
-    return f"{sum(counts.values()):,} terms found: {counts[USED] + counts[PLACED]:,} used{placed}{beside}, {counts[MISSING]:,} not used."
+    used = f"{counts[USED] + counts[PLACED]:,} used{placed}{beside}"
+    return f"{sum(counts.values()):,} terms found: {used}, {counts[MISSING]:,} not used."
 
 
 def count(translations: Sequence[Translation]) -> Counter[str]:

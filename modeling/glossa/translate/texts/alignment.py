@@ -58,11 +58,12 @@ def likeness(word: str, other: str) -> float:
         return 1.0
     if not (word[:1].isalpha() and other[:1].isalpha()):
         return 0.4 if not (word[:1].isalnum() or other[:1].isalnum()) else 0.0  # marks are often others
-    shared = _shared_start(word.casefold(), other.casefold())
+    shared = shared_start(word.casefold(), other.casefold())
     return 0.6 * shared / max(len(word), len(other)) if shared > 2 else 0.0
 
 
-def _shared_start(word: str, other: str) -> int:
+def shared_start(word: str, other: str) -> int:
+    """The number of letters with which both words begin."""
     pairs = zip(word, other, strict=False)
     return next((index for index, (first, second) in enumerate(pairs) if first != second), min(len(word), len(other)))
 
