@@ -233,7 +233,7 @@ def _codes_of(tokenizer: PreTrainedTokenizerBase) -> dict[str, str]:
     codes = [token for token in _special_tokens(tokenizer) if _CODE.fullmatch(token)]
     if not codes:  # without them, transformers would write the pieces of the language's name into each source
         raise GlossaError(
-            f"{tokenizer.name_or_path} has a {type(tokenizer).__name__}, but none of its special tokens is a language, "
+            f"{tokenizer.name_or_path} has a {type(tokenizer).__name__}: none of its special tokens is a language, "
             "such as eng_Latn: its files are not complete. Give the model as it was published, or save its tokenizer "
             "again with the languages as extra_special_tokens."
         )
