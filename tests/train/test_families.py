@@ -233,3 +233,15 @@ def test_a_token_without_a_row_of_the_embeddings_is_refused_before_training(sett
     model.save_pretrained(tmp_path / "start")
     with pytest.raises(GlossaError, match=r"tokenizer has the token id .* but its embeddings have"):
         train(parse_settings(given))
+
+
+def test_nllb_without_its_languages_is_refused_before_training(settings, tmp_path):
+    """Its codes are ordinary tokens, with which transformers asks for no language."""
+    given = settings("nllb")
+    for name, key in (("tokenizer_config.json", "extra_special_tokens"), ("tokenizer.json", None)):
+        path = tmp_path / "start" / name
+        saved = json.loads(path.read_text())
+        saved |= {key: []} if key else {"added_tokens": saved["added_tokens"][:4]}
+        path.write_text(json.dumps(saved))
+    with pytest.raises(GlossaError, match=r"none of its special tokens is a language, such as eng_Latn"):
+        train(parse_settings(given))

@@ -7,18 +7,33 @@ DIGITS = dict(zip("〇零一二三四五六七八九两兩", (0, 0, 1, 2, 3, 4, 
 UNITS = {"十": 10, "百": 100, "千": 1000}
 GROUPS = {"万": 10**4, "萬": 10**4, "億": 10**8, "亿": 10**8, "兆": 10**12}
 SIGNS = "".join((*DIGITS, *UNITS, *GROUPS))
-NUMBER = re.compile(rf"(?:\d+(?:[.,]\d+)*[ \u00a0]?)?[{SIGNS}](?:\d+|[{SIGNS}])*")
+LONGEST = 40  # signs of a number that are read
+# 多, 余 and 餘: somewhat more, as in 20多万.
+_MORE = rf"(?:\d+|[{SIGNS}]){{0,{LONGEST}}}"
+NUMBER = re.compile(
+    rf"\d+(?:[.,]\d+)*[ \u00a0]?[多余餘]?[{''.join((*UNITS, *GROUPS))}]{_MORE}|[{SIGNS}]{{1,{LONGEST}}}"
+)
 TOKEN = re.compile(rf"\d+(?:[.,]\d+)*|[{SIGNS}]")
 
 
-def take_han_numbers(text: str) -> tuple[str, set[int]]:
-    """Remove the numbers with Han characters from `text`; returns the rest and their values.
+def write_han_numbers(text: str) -> tuple[str, list[str]]:
+    """Write figures with Han units, such as 15万, and months with digits alone, and take out numbers without digits.
 
-    A number character within a word, as in 一緒, counts as a number too, so some values are not real numbers.
+    Returns the text, and the values of the numbers that were taken out. A number character within a word, as in 一緒,
+    counts as a number too, so some are not real numbers.
     """
     if text.isascii() or not any(sign in text for sign in SIGNS):
-        return text, set()
-    return NUMBER.sub(" ", text), {_value(found[0]) for found in NUMBER.finditer(text)}
+        return text, []
+    values: list[str] = []
+
+    def written(found: re.Match) -> str:
+        value = str(_value(found[0]))
+        if found[0][0].isdecimal() or text[found.end() : found.end() + 1] == "月":
+            return f"{value} "
+        values.append(value)
+        return " "
+
+    return NUMBER.sub(written, text), values
 
 
 def _value(number: str) -> int:

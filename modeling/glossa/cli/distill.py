@@ -252,7 +252,7 @@ def writer(arguments: DistillOptions, groups: list[list[str]], languages: tuple[
     from ..translate.corpora.distillation import chunk_writer, command_teacher, load_teacher
 
     if command := arguments.teacher_command:
-        teacher = command_teacher(command, arguments.teacher_seconds)
+        teacher = command_teacher(command, arguments.teacher_seconds, languages)
         return chunk_writer(lambda _: teacher, closest=False, tag="")
     names = ("engine", "num_beams", "num_return_sequences", "sample", "batch_tokens")
     options = {name: getattr(arguments, name) for name in names}

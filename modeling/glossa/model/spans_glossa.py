@@ -30,8 +30,8 @@ ITEM = re.compile(rf"{ADDRESS.pattern}|{PLACEHOLDER.pattern}|{EMOJI}|{MARK}")
 # The length of the type in a directive of printf.
 LENGTH = "(?:hh|h|ll|l|L|q|j|z|t)?"
 _UNITS = (
-    r"(?:[kKMGTP]i?B(?:/s|it)?|[kMG]?bit/s|[kMG]?Hz|[munµpk]?[gmsLlWVAJ]|cm|dm|km|kg|mg|ml|cl|kW|MW|kWh|px|pt|em|rem"
-    r"|dpi|fps|ms|min|km/h|m/s|°[CF]?|%%?|‰)"
+    r"(?:(?:km|m|cm|mm)/[hs]|[kmµn]?g/(?:m[²³23]|c?m³|d?[lL])|[kKMGTP]i?B(?:/s|it)?|[kMG]?bit/s|[kMG]?Hz"
+    r"|[munµpk]?[gmsLlWVAJ]|cm|dm|km|kg|mg|ml|cl|kW|MW|kWh|px|pt|em|rem|dpi|fps|ms|min|°[CF]?|%%?|‰)"
 )
 # The kinds of spans. Of those that begin at the same character, the first one wins.
 KINDS = {
@@ -63,7 +63,7 @@ KINDS = {
     "option": r"(?<![\w%‰€$£°)\]}])(?<!\w[\"'“”’»])--?[A-Za-z][\w-]+(?:=\S*\w)?",  # --option; not 5%-Hürde
     "version": r"(?<![\w.])v\d+(?:\.\d+)*(?:[-+.]?(?:alpha|beta|rc|dev|post)\.?\d*)?(?!\w)"
     r"|(?<![\w.])\d+(?:\.\d+){2,}(?![\w.])",
-    "measure": rf"(?<![\w.,])\d+(?:[.,]\d+)*[ \u00a0\u202f]?{_UNITS}(?![\w(])",
+    "measure": rf"(?<![\w.,])\d+(?:[.,]\d+)*[ \u00a0\u202f]?{_UNITS}(?![\w(]|/\w)",
     "number": r"(?<![\w.])0x[0-9a-fA-F]+(?!\w)",
     "emoji": EMOJI,
     "sentinel": f"[{SENTINELS}{MEMORY}]",  # which no text has of its own

@@ -71,6 +71,7 @@ def build_translator(
     loaded, tokenizer = load_engine(names, engine, language, by_line=True)
     reranker = load_reranker(names[0], rerank, language) if rerank else None
     terms, own = None, Languages.of_tokenizer(tokenizer)
+    known = own if own.targets else Languages.of(names[0])  # which imports more
     kept = keeps_sentinels(names[0], loaded)
     if kept or glossary is not None or forbidden is not None:
         wanted = getattr(tokenizer, "tgt_lang", None) if own.tagged else None
@@ -91,7 +92,8 @@ def build_translator(
         reranker=reranker,
         terms=terms,
         recall=recall,
-        target_language=None if own.targets else Languages.of(names[0]).target,  # which imports more
+        target_language=None if own.targets else known.target,
+        source_language=own.source or known.source,
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from transformers import BatchEncoding, PreTrainedConfig, PreTrainedTokenizerBase
 
+from ..base.errors import GlossaError
 from ..base.languages import LANGUAGES, find_language, language_code, language_name
 from ..model.batches_glossa import position_limits
 
@@ -34,6 +35,9 @@ class FamilyTokenizer:
 
     Attributes:
         model_max_length: Most tokens of a source, with all positions of the model.
+
+    Raises:
+        GlossaError: if the family asks for languages by tokens, and the tokenizer has none.
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, config: PreTrainedConfig):
@@ -226,7 +230,14 @@ def _codes_of(tokenizer: PreTrainedTokenizerBase) -> dict[str, str]:
     """The token of each language that stands in sources and targets, by the language's code."""
     if not hasattr(tokenizer, "set_tgt_lang_special_tokens"):
         return {}
-    return _by_language([token for token in _special_tokens(tokenizer) if _CODE.fullmatch(token)])
+    codes = [token for token in _special_tokens(tokenizer) if _CODE.fullmatch(token)]
+    if not codes:  # without them, transformers would write the pieces of the language's name into each source
+        raise GlossaError(
+            f"{tokenizer.name_or_path} has a {type(tokenizer).__name__}: none of its special tokens is a language, "
+            "such as eng_Latn: its files are not complete. Give the model as it was published, or save its tokenizer "
+            "again with the languages as extra_special_tokens."
+        )
+    return _by_language(codes)
 
 
 def _prefixes_of(tokenizer: PreTrainedTokenizerBase, config: PreTrainedConfig) -> dict[str, str]:

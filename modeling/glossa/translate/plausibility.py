@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy
 
-from ..base.han_numbers import take_han_numbers
+from ..base.same_numbers import same_numbers
 from ..model.facts_glossa import TextFacts
 from ..model.spans_glossa import ADDRESS, PLACEHOLDER
 
@@ -32,6 +32,7 @@ def find_problem(
     length_ratio: float | None = None,
     token_score: float | None = None,
     improbable_score: float | None = None,
+    languages: Sequence[str | None] = (None, None),
 ) -> str:
     """One of `KINDS` if `translation` cannot be a translation of `source`, else "".
 
@@ -42,6 +43,7 @@ def find_problem(
             it, bytes of UTF-8 are compared, within wider limits: scripts with longer codes need fewer characters.
         token_score: The model's log-probability of the translation (natural logarithm) per token, if known.
         improbable_score: Lower scores are improbable; from [`improbable_score`], or by default `IMPROBABLE`.
+        languages: The codes of source and target, if they are known. Their number words count as numbers.
     """
     source, translation = " ".join(source.split()), " ".join(translation.split())
     letters = len(TextFacts(source).letters)
@@ -63,7 +65,7 @@ def find_problem(
         return "too long"
     if token_score is not None and token_score < (IMPROBABLE if improbable_score is None else improbable_score):
         return "improbable"
-    return find_difference(source, translation)
+    return find_difference(source, translation, languages)
 
 
 def improbable_score(token_scores: Sequence[float]) -> float | None:
@@ -85,30 +87,14 @@ def rates(problems: Iterable[str], total: int) -> dict[str, float]:
     return {kind: round(counts[kind] / total, 6) for kind in KINDS if counts[kind]}
 
 
-# Digits with marks between thousands, which differ by language; India has them also between hundreds. Decimals are
-# numbers of their own, as in dates.
-QUANTITY = re.compile(r"\d{1,2}(?:,\d{2})+,\d{3}(?!\d)|\d{1,3}(?:[.,٬'’\u00a0\u202f ]\d{3}(?!\d))+|\d+")
-SPELLED = 20  # numbers up to this one are often written as words in one of the languages
-HOURS = 12  # 5 p.m. is 17 h elsewhere
-INVENTED = 100  # numbers of the translation alone from this one on; smaller ones may be words in the source
+def find_difference(source: str, translation: str, languages: Sequence[str | None] = (None, None)) -> str:
+    """One of `DIFFERENCES` if numbers, addresses or placeholders of `source` and `translation` differ, or "".
 
-
-def find_difference(source: str, translation: str) -> str:
-    """One of `DIFFERENCES` if numbers, addresses or placeholders of `source` and `translation` differ, or ""."""
+    `languages` are the codes of both, see [`same_numbers`].
+    """
     for pattern, difference in ((ADDRESS, DIFFERENCES[1]), (PLACEHOLDER, DIFFERENCES[2])):
         first, second = (sorted(pattern.findall(side)) for side in (source, translation))
         if first != second:
             return difference
-    (numbers, in_first), (others, in_second) = (_numbers(PLACEHOLDER.sub(" ", side)) for side in (source, translation))
-    if numbers == others:
-        return ""
-    missing = [n for n in (numbers - others) if n > SPELLED and n - HOURS not in others and n not in in_second]
-    hours = {number + HOURS for number in numbers}
-    invented = [n for n in (others - numbers) if n >= INVENTED and n not in hours and n not in in_first]
-    return DIFFERENCES[0] if missing or invented else ""
-
-
-def _numbers(text: str) -> tuple[Counter[int], set[int]]:
-    """The numbers in `text`, each as an integer made of its digits, and those that Chinese characters may be."""
-    text, possible = take_han_numbers(text)
-    return Counter(int(re.sub(r"\D", "", found)[:300]) for found in QUANTITY.findall(text)), possible
+    plain = [PLACEHOLDER.sub(" ", side) for side in (source, translation)]
+    return "" if same_numbers(plain[0], plain[1], languages) else DIFFERENCES[0]

@@ -49,7 +49,10 @@ class Asked(NamedTuple):
 
 
 class SentenceTranslator:
-    """Translates sentences into one language; see [`Translator`] for the arguments."""
+    """Translates sentences into one language; see [`Translator`] for the arguments.
+
+    `languages` are the codes of source and target, if they are known.
+    """
 
     def __init__(
         self,
@@ -60,8 +63,9 @@ class SentenceTranslator:
         execution: Execution,
         reranker: "Reranker | None" = None,
         terms: "Terms | None" = None,
+        languages: Sequence[str | None] = (None, None),
     ):
-        self.engine, self.tokenizer = engine, tokenizer
+        self.engine, self.tokenizer, self.languages = engine, tokenizer, languages
         self.search, self.checks, self.execution = search, checks, execution
         if getattr(tokenizer, "codes", None) and tokenizer.tgt_lang:  # another family's, which the decoder must see
             self.search = replace(search, prompt=tuple(tokenizer.prompt(engine.start)))
@@ -209,6 +213,7 @@ class SentenceTranslator:
                 self.engine.profile.length_ratio,
                 translation.token_score,
                 self.engine.profile.improbable_score,
+                self.languages,
             )
         if self.checks.needs_confidence:
             pieces = len(self.tokenizer(clean_text(source), verbose=False)["input_ids"])

@@ -53,7 +53,8 @@ class Translator:
         terms: Terms that translations must have, words that they must not have, and the search for both.
         recall: A translation memory, for texts in the language that `tokenizer` asks for.
         target_language: Code of the only target language, if the tokenizer does not say it; it decides how marks are
-            written.
+            written, and which words stand for numbers.
+        source_language: Code of the source language, if the tokenizer does not say it; its number words are known.
 
     Raises:
         GlossaError: if the search wants more translations than it has beams, or a confidence is asked for that the
@@ -73,10 +74,12 @@ class Translator:
         terms: "Terms | None" = None,
         recall: "Recall | None" = None,
         target_language: str | None = None,
+        source_language: str | None = None,
     ):
         self.engine = model if isinstance(model, Engine) else GenerateEngine(model, tokenizer)
         self.tokenizer, self.checks, self.execution = tokenizer, checks, execution
-        self.target_language = Languages.of_tokenizer(tokenizer).target or target_language
+        own = Languages.of_tokenizer(tokenizer)
+        self.source_language, self.target_language = own.source or source_language, own.target or target_language
         if checks.needs_confidence and self.engine.profile.confidence is None:
             raise GlossaError(
                 "The model has not learned a confidence: its run was of an earlier version, or had too few validation "
@@ -106,6 +109,7 @@ class Translator:
             terms=self.terms,
             recall=self.recall,
             target_language=self.target_language,
+            source_language=self.source_language,
         )
 
     def with_recall(self, recall: "Recall | None") -> "Translator":
@@ -227,8 +231,9 @@ class Translator:
     def _in_language(self, language: str | None) -> SentenceTranslator:
         if language not in self._by_language:
             tokenizer = self.tokenizer if language is None else self.tokenizer.into(language)
+            languages = (self.source_language, language or self.target_language)
             self._by_language[language] = SentenceTranslator(
-                self.engine, tokenizer, self.search, self.checks, self.execution, self.reranker, self.terms
+                self.engine, tokenizer, self.search, self.checks, self.execution, self.reranker, self.terms, languages
             )
         return self._by_language[language]
 

@@ -28,7 +28,7 @@ const found = texts.map(([text, target]) =>
       segments: segments.map((one) => ({ ...one, spans: one.spans.map((span) => span.map((unit) => place(one.text, unit))) })),
       read,
       joined: spacedParts(rules, segments, written).flat().join(""),
-      problem: findProblem(rules, text, target, model),
+      problem: findProblem(rules, text, target, model, model.languages),
       located: segments.map((one) => locate(one.text, one.spans, target)?.map((span) => span.map((unit) => place(target, unit))) ?? null),
       without: segments.map((one) => without(one.text, one.spans).text),
     };

@@ -33,9 +33,11 @@ MODELS = [
     {"lower_capitals": True, "mask_items": True, "add_stops": True, "keeps_placeholders": False},
     {"lower_capitals": False, "mask_items": False, "add_stops": False, "keeps_placeholders": True},
 ]
+LANGUAGES = [["en", "de"], [None, None]]
+KNOWN = ["en", "de", "fr", "hi", "ja", "sw", "zh"]
 for model, ratio in zip(MODELS, (1.1, None), strict=True):
     model |= {"length_ratio": ratio}
-    model |= {"split_sentences": True, "abbreviations": ["Kpr", "zzz"]}
+    model |= {"languages": LANGUAGES.pop(), "split_sentences": True, "abbreviations": ["Kpr", "zzz"]}
 
 
 def python(text, target, model):
@@ -51,7 +53,7 @@ def python(text, target, model):
         "segments": [one._asdict() | {"items": [*one.items], "spans": [*map(list, one.spans)]} for one in segments],
         "read": read,
         "joined": "".join(own + space for own, space in spaced_parts(segments, written)),
-        "problem": plausibility.find_problem(text, target, model["length_ratio"]),
+        "problem": plausibility.find_problem(text, target, model["length_ratio"], languages=model["languages"]),
         "located": [None if spans is None else [list(span) for span in spans] for spans in located],
         "without": [without(one.text, one.spans).text for one in segments],
     }  # fmt: skip
@@ -59,7 +61,7 @@ def python(text, target, model):
 
 def javascripts(texts, tmp_path):
     given = tmp_path / "input.json"
-    content = {"rules": text_rules(), "texts": texts, "models": MODELS}
+    content = {"rules": text_rules(KNOWN), "texts": texts, "models": MODELS}
     content |= {"longest": LONGEST, "codes": CODES}
     given.write_text(json.dumps(content, ensure_ascii=True), encoding="utf-8")
     script = Path(__file__).with_name("segments.mjs")

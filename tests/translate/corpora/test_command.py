@@ -81,23 +81,23 @@ def test_a_command_that_cannot_start(command, message):
 
 def test_a_program_that_dies_loses_nothing(teacher, tmp_path, monkeypatch):
     monkeypatch.setattr(distillation, "CHUNK", 2)
-    (tmp_path / "text.txt").write_text("one\ntwo\nthree\nfour\nfive\n")
+    (tmp_path / "text.txt").write_text("red\nblue\ngreen\npink\ngray\n")
     log = tmp_path / "log"
     note = "import sys\nlines = [line.strip() for line in sys.stdin]\n"
     note += f"open({str(log)!r}, 'a').write(' '.join(lines) + '|')\n"
     answer = "for line in lines: print(line + ' !')\n"
     output = tmp_path / "pairs.jsonl"
     argv = ["--text", str(tmp_path / "text.txt"), *LANGUAGES, "--output", str(output)]
-    command = teacher(note + "if 'three' in lines: raise SystemExit(1)\n" + answer)
+    command = teacher(note + "if 'green' in lines: raise SystemExit(1)\n" + answer)
     with pytest.raises(GlossaError, match=r"ended with status 1 after 0 of 2 lines\. What is finished stays"):
         distill.main(["--teacher_command", command, *argv])
     assert not output.exists()
     assert teacher(note + answer) == command, "the program is corrected, and its command stays"
     # The limit of time decides no translation, so it may change.
     distill.main(["--teacher_command", command, "--teacher_seconds", "100", *argv])
-    assert log.read_text() == "one two|three four|three four|five|"
+    assert log.read_text() == "red blue|green pink|green pink|gray|"
     assert [(row["source"], row["target"]) for row in records(output)] == [
-        (text, f"{text} !") for text in ("one", "two", "three", "four", "five")
+        (text, f"{text} !") for text in ("red", "blue", "green", "pink", "gray")
     ]
     assert {row["origin"] for row in records(output)} == {command}
 

@@ -29,6 +29,8 @@ def spans(text):
         ("{name} has {0} {{a.b}} ${PATH} #{x} <%= y %>", ["{name}", "{0}", "{{a.b}}", "${PATH}", "#{x}", "<%= y %>"]),
         ("See https://a.example/b?c=1. Or me@a.example!", ["https://a.example/b?c=1", "me@a.example"]),
         ("Open /etc/hosts, ./a.sh, C:\\a\\b.txt or c/a.md.", ["/etc/hosts", "./a.sh", "C:\\a\\b.txt", "c/a.md"]),
+        # The case measure-per-hour.
+        ("300 km/h, 5 m/s, 5 kg/m³, 3 ‰, 5 km/day", ["300 km/h", "5 m/s", "5 kg/m³", "3 ‰"]),
         ("Version v2.3.1 or 1.2.3, 5 km, 3.5 GB, 20 °C, 50%", ["v2.3.1", "1.2.3", "5 km", "3.5 GB", "20 °C", "50%"]),
         ("Use --verbose 🙂 <br/> &nbsp; now", ["--verbose", "🙂", "<br/>", "&nbsp;"]),
         ("An der 5%-Hürde, die „Rot“-Taste, (Vor-)-Stufe; \"-v\" und --quiet", ["5%", "--quiet"]),

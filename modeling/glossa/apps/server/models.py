@@ -118,7 +118,15 @@ class Loaded:
             terms = Terms(self.searching, glossary, (), step.target if tagged else None, kept)
         search = Search(max(self.engine.num_beams, options.count), options.count)
         checks = Checks("copy", confident=confident, words=options.words and confident)
-        return Translator(self.engine, tokenizer, search, checks, terms=terms, target_language=step.target)
+        return Translator(
+            self.engine,
+            tokenizer,
+            search,
+            checks,
+            terms=terms,
+            target_language=step.target,
+            source_language=step.source,
+        )
 
     def searching(self) -> "ConstrainedEngine":
         """The engine for constrained search. Raises `GlossaError` if the model does not support it."""

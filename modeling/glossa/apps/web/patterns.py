@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Any
 
-from ...base import han_numbers, word_links
+from ...base import han_numbers, number_words, numbers, same_numbers, word_links
 from ...model import (
     abbreviations_glossa,
     clauses_glossa,
@@ -55,7 +55,22 @@ PATTERNS: dict[str, re.Pattern] = {
     "hanToken": han_numbers.TOKEN,
     "word": word_links.WORD,
     "repeated": plausibility.REPEATED,
-    "quantity": plausibility.QUANTITY,
+    "figure": numbers.FIGURE,
+    "blanks": numbers.BLANKS,
+    "joint": numbers.JOINT,
+    "romanNumber": numbers.ROMAN,
+    "nameBefore": numbers.NAME,
+    "yearBefore": numbers.YEAR,
+    "hour": numbers.HOUR,
+    "counts": numbers.COUNTS,
+    "clock": numbers.CLOCK,
+    "dated": numbers.DATED,
+    "letterOfWord": number_words.ONE_LETTER,
+    "wordOfLetters": number_words.WORD,
+    "wordHyphen": number_words.HYPHEN,
+    "unreadInWords": number_words.UNREAD,
+    "blank": number_words.BLANK,
+    "lastWord": number_words.LAST_WORD,
 }
 LIMITS = {
     "copied": plausibility.COPIED_LETTERS,
@@ -63,14 +78,27 @@ LIMITS = {
     "spare": plausibility.SPARE_LENGTH,
     "shortest": plausibility.SHORTEST,
     "longest": plausibility.LONGEST,
-    "spelled": plausibility.SPELLED,
-    "hours": plausibility.HOURS,
-    "invented": plausibility.INVENTED,
 }
 
 
-def text_rules() -> dict[str, Any]:
-    """All rules, ready for JSON."""
+NUMBERS = {
+    "unspaced": number_words.UNSPACED,
+    "whole": number_words.WHOLE,
+    "like": number_words.LIKE,
+    "prefix": number_words.PREFIX,
+    "before": numbers.BEFORE,
+    "roman": numbers.ROMAN_DIGITS,
+    "digits": numbers.DIGITS,
+    "weak": numbers.WEAK_VALUES,
+    "spelled": same_numbers.SPELLED,
+    "centuries": same_numbers.CENTURIES,
+    "day": same_numbers.DAY,
+}
+
+
+def text_rules(languages: Iterable[str] = ()) -> dict[str, Any]:
+    """All rules, ready for JSON, with the number words of languages."""
+    codes = {number_words.table_code(code) for code in languages} & number_words.number_table().keys()
     lists = {name: sorted(getattr(abbreviations_glossa, name)) for name in abbreviations_glossa.__all__}
     lists["END_MARKS"] = list(abbreviations_glossa.END_MARKS)
     return {
@@ -89,6 +117,7 @@ def text_rules() -> dict[str, Any]:
         "sentinels": spans_glossa.SENTINELS,
         "capitals": [facts_glossa.UPPER_WORDS, facts_glossa.TITLE_WORDS, facts_glossa.MOST],
         "limits": LIMITS,
+        "numbers": NUMBERS | {"words": {code: number_words.number_table()[code] for code in sorted(codes)}},
         "final": labels.FINAL,
         "labels": {
             "kinds": labels.KINDS,

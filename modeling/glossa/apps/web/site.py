@@ -87,7 +87,8 @@ def write_site(parts: Exported, folder: Path, precision: str, facts: dict[str, A
         shutil.copy(parts.graphs / f"{name}.onnx", folder)
     for name, content in parts.tokenizers.items():
         (folder / name).write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
-    (folder / "rules.json").write_text(json.dumps(text_rules(), ensure_ascii=False), encoding="utf-8")
+    rules = text_rules([parts.model["source"], *parts.model["targets"]])
+    (folder / "rules.json").write_text(json.dumps(rules, ensure_ascii=False), encoding="utf-8")
     packed = [WEIGHTS, *(f"{name}.onnx" for name in GRAPHS), *parts.tokenizers, "rules.json"]
     files = {name: _pack(folder / name) for name in packed}
     files[LATER]["later"] = True

@@ -56,7 +56,7 @@ _DECLARED = (  # in the order of application, fast filters first; a pair is coun
     Filter("html", bool, "texts", "filter_html", "Pairs with tags or entities of HTML."),
     Filter(
         "digits", bool, "texts", "filter_digits",
-        "Pairs whose numbers differ; those up to 12 may be words on the other side.",
+        "Pairs whose numbers differ, where words of numbers count as numbers.",
     ),
     Filter(
         "copied", bool, "texts", "filter_copied",

@@ -19,13 +19,14 @@ class CommandTranslator:
     Args:
         command: The program and its arguments, with the quotes of a shell.
         seconds: The program is stopped if it has not ended after so many.
+        languages: The codes of the languages of the texts and of the translations, if they are known.
 
     Raises:
         GlossaError: if the command is empty or its quotes do not close.
     """
 
-    def __init__(self, command: str, seconds: float):
-        self.command, self.seconds = command, seconds
+    def __init__(self, command: str, seconds: float, languages: Sequence[str | None] = (None, None)):
+        self.command, self.seconds, self.languages = command, seconds, languages
         try:
             self.words = shlex.split(command)
         except ValueError as error:
@@ -39,7 +40,10 @@ class CommandTranslator:
         Raises `GlossaError` if the program does not start, fails, takes too long, or writes another number of lines.
         """
         lines = self._lines([" ".join(text.splitlines()) for text in texts])
-        return [[Translation(line, problem=find_problem(text, line))] for text, line in zip(texts, lines, strict=True)]
+        pairs = zip(texts, lines, strict=True)
+        return [
+            [Translation(line, problem=find_problem(text, line, languages=self.languages))] for text, line in pairs
+        ]
 
     def _lines(self, texts: Sequence[str]) -> list[str]:
         status, output = self._run("".join(f"{text}\n" for text in texts).encode())

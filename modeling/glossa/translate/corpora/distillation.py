@@ -49,9 +49,9 @@ def is_reverse(names: list[str], languages: tuple[str, str]) -> bool:
     return directions.pop()
 
 
-def command_teacher(command: str, seconds: float) -> Teacher:
-    """The program `command` as a teacher; see [`CommandTranslator`]."""
-    return Teacher(command, CommandTranslator(command, seconds))
+def command_teacher(command: str, seconds: float, languages: tuple[str, str]) -> Teacher:
+    """The program `command` as a teacher of pairs in two languages; see [`CommandTranslator`]."""
+    return Teacher(command, CommandTranslator(command, seconds, languages))
 
 
 def load_teacher(

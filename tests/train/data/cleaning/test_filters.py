@@ -44,13 +44,13 @@ def test_lengths():
     ("source", "target", "differ"),
     [
         ("in 1999", "1999", False), ("in 1999", "in 1989", True), ("1,000.50 km", "1.000,50 km", False),
-        ("10 000 people", "10.000 Leute", False), ("two dogs", "2 Hunde", False), ("14 dogs", "vierzehn Hunde", True),
-        ("2 dogs", "3 Hunde", False), ("at 12:30", "um 12.30", False), ("May 5 2010", "5. Mai 2010", False),
-        ("٥٠ and 007", "50, 7", False), ("no number", "keine", False), ("1999 and 1999", "1999", False),
+        ("10 000 people", "10.000 Leute", False), ("two dogs", "2 Hunde", False), ("14 dogs", "vierzehn Hunde", False),
+        ("2 dogs", "3 Hunde", True), ("at 12:30", "um 12.30", False), ("May 5 2010", "5. Mai 2010", False),
+        ("٥٠ and 007", "50, 7", False), ("no number", "keine", False), ("1999 and 1999", "1999", True),
         ("at 10:30", "à 10h30", False), ("at 10:30", "à 10h45", True), ("they won 2-1", "2:1 gewonnen", False),
         ("21-19", "21:19", False), ("21-19", "21:18", True), ("2024-05-17", "le 17.05.2024", False),
         ("5/17/2024", "17.5.2024", False), ("2024-05-17", "le 18.05.2024", True), ("1,500", "1,005", True),
-        ("10:30, 1,000 people", "10h30, 1000 personnes", False), ("pages 100-120", "Seiten 100.120", False),
+        ("10:30, 1,000 people", "10h30, 1000 personnes", False), ("pages 100-120", "Seiten 100.120", True),
         ("13,500", "500", True),
         # Chinese characters: words for ten thousand and more, and numbers that may be words.
         ("10,000 yen", "1万日元", False), ("0.31/100,000 people", "0.31/10 万人", False), ("150,000", "16万円", True),

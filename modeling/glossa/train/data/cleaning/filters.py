@@ -11,9 +11,9 @@ import langcodes
 import regex
 
 from ....base.errors import GlossaError
-from ....base.han_numbers import take_han_numbers
 from ....base.identification import identifier, identify
 from ....base.languages import language_code
+from ....base.same_numbers import same_numbers
 from ..arguments import DataArguments
 from ..filters import FILTERS
 from .plausibility import same_languages
@@ -28,13 +28,9 @@ NAMES = tuple(name for name, one in FILTERS.items() if one.step == "texts" and n
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>|<!--")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9A-Fa-f]{1,6}|([A-Za-z][A-Za-z0-9]{1,31}));")
 _NO_LETTERS = regex.compile(r"[^\p{L}\p{M}]+")
-# Numbers with separators; a space only before a group of three digits, since it may also separate two numbers.
-_NUMBER = regex.compile(r"\d+(?:(?:[.,:'’]|\s(?=\d{3}(?!\d)))\d+)*")
-_DIGITS = regex.compile(r"\d+")
 _SYLLABLES = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}]")
 SYLLABLE = 3  # approximate letters of other scripts per ideograph, kana or Hangul syllable
 CHARACTERS = 100  # maximum per token unless `characters` is set; longer texts exceed `max_length`
-WORDS = 12  # numbers up to this are often written as words
 SAME, FEWEST = 0.8, 4  # share of copied words, and minimum number of words, to count as a copy
 MOSTLY = 0.5  # minimum share of letters in the script of the language
 CERTAIN = 0.5  # minimum probability of another language; very short texts do not reach it
@@ -48,7 +44,7 @@ def chosen_filters(arguments: DataArguments) -> dict[str, Any]:
     """The filters that test each row separately, with their values, and the languages if a filter needs them."""
     chosen: dict[str, Any] = {"characters": CHARACTERS * arguments.max_length}
     chosen |= {name: value for name, value in arguments.filters.items() if name in NAMES}
-    if {"script", "language"} & chosen.keys():
+    if {"script", "language", "digits"} & chosen.keys():
         chosen["languages"] = (arguments.source_language, arguments.target_language)
     return chosen
 
@@ -85,39 +81,8 @@ def _is_html(text: str) -> bool:
     return "&" in text and any(not name or f"{name};" in html.entities.html5 for name in _ENTITY.findall(text))
 
 
-def _differing_numbers(*_) -> Test:
-    def test(source: str, target: str) -> bool:
-        (source, in_source), (target, in_target) = take_han_numbers(source), take_han_numbers(target)
-        first, second = _numbers(source), _numbers(target)
-        if first.keys() == second.keys():
-            return False
-        return _lacks(first, second, in_target) or _lacks(second, first, in_source)
-
-    return test
-
-
-def _lacks(numbers: dict[str, list[str]], others: dict[str, list[str]], possible: set[int]) -> bool:
-    """Whether a number is missing among the others, both as a whole and by its parts: 10:30 matches 10h30.
-
-    `possible` are numbers that Han characters of the other side may represent.
-    """
-    known = {part for number, parts in others.items() for part in (number, *parts)} | set(map(str, possible))
-    return any(
-        number not in known and not (len(parts) > 1 and known.issuperset(parts))
-        for number, parts in numbers.items()
-        if len(number) > 2 or int(number) > WORDS
-    )
-
-
-def _numbers(text: str) -> dict[str, list[str]]:
-    """The numbers of a text without separators, which differ between languages, and their parts."""
-    found = _NUMBER.findall(text)
-    parts = ([_plain(part) for part in _DIGITS.findall(number)] for number in found)
-    return {_plain("".join(_DIGITS.findall(number))): own for number, own in zip(found, parts, strict=True)}
-
-
-def _plain(digits: str) -> str:
-    return str(int(digits)) if len(digits) < 100 else digits  # "٠٥" and "05" are "5"
+def _differing_numbers(_, *languages: str) -> Test:
+    return lambda source, target: not same_numbers(source, target, languages)
 
 
 def _copied(*_) -> Test:

@@ -9,7 +9,7 @@ import numpy
 import xxhash
 from datasets import Dataset
 
-from ....base import han_numbers, languages
+from ....base import han_numbers, languages, number_words, numbers, same_numbers
 from ....base.caching import cached_map
 from ....model import sentences_glossa
 from ....model.sentences_glossa import clean_text, split_text
@@ -30,7 +30,16 @@ OUTCOMES = ("kept", "malformed", *SET_ASIDE.values(), "empty", "kept_out", "iden
 OUTCOMES += filters.NAMES
 NUMBERS = {name: number for number, name in enumerate(OUTCOMES)}
 KEPT, MALFORMED = NUMBERS["kept"], NUMBERS["malformed"]
-CODE = (sentences_glossa, readers, splitting, filters, plausibility, languages, han_numbers)  # called by the checks
+CODE_OF_NUMBERS = (han_numbers, number_words, numbers, same_numbers)
+CODE = (
+    sentences_glossa,
+    readers,
+    splitting,
+    filters,
+    plausibility,
+    languages,
+    *CODE_OF_NUMBERS,
+)  # called by the checks
 
 
 @dataclass(frozen=True)

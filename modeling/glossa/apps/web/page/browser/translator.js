@@ -168,7 +168,7 @@ export class Translator {
     const distinct = new Map(inputs.map((one) => [JSON.stringify(one), one]));
     const list = [...distinct.values()];
     const found = await this.searchInputs(list, settings, canceled);
-    const check = (index, own) => own.forEach((one) => (one.problem = this.problem(list[index].text, one.text)));
+    const check = (index, own) => own.forEach((one) => (one.problem = this.problem(list[index], one.text)));
     found.forEach((own, index) => check(index, own));
     const retry = async (wrong, texts, changed, restored) => {
       const again = await this.searchInputs(texts, changed, canceled);
@@ -193,8 +193,9 @@ export class Translator {
     return inputs.map((one) => byKey.get(JSON.stringify(one)).map((each) => ({ ...each })));
   }
 
-  problem(source, translation) {
-    return findProblem(this.rules, source, translation, this.model.text);
+  problem({ text, language }, translation) {
+    const languages = [this.model.source, language ?? this.model.target];
+    return findProblem(this.rules, text, translation, this.model.text, languages);
   }
 
   // The different translations of each input, best first.
