@@ -196,9 +196,9 @@ class ConstrainedSearch:
                 log_probs[row, token] = given
                 continue
             if due := constraints.due(each.state, each.tokens):
-                given = log_probs[row, due].clone()
+                allowed = log_probs[row, due].clone()
                 log_probs[row] = -torch.inf
-                log_probs[row, due] = given
+                log_probs[row, due] = allowed
                 continue
             # Without all terms a sentence does not end: after its mark they would stand in no sentence.
             banned = [] if constraints.is_complete(each.state) else [*self.settings.ends, *constraints.vocabulary.ends]
