@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..base.jobs.stage import Place
+    from ..base.jobs.stage import Runner
 
 
 @contextlib.contextmanager
 def place_of(
     ray: str | None, processes: int | None, folder: Path, modules: Sequence[str], needed: Sequence[Path] = ()
-) -> Iterator["Place"]:
+) -> Iterator["Runner"]:
     """Start the processes for the stages of a job.
 
     Args:

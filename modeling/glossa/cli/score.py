@@ -34,7 +34,7 @@ from .score_options import COLUMNS, ScoreOptions, check, settle_languages
 if TYPE_CHECKING:
     from datasets import Dataset
 
-    from ..base.jobs.stage import Place
+    from ..base.jobs.stage import Runner
     from ..translate.translator import Translator
 
 logger = logging.getLogger(__name__)
@@ -118,7 +118,7 @@ def load_files(paths: list[str], settings: dict) -> tuple["Dataset", list[str]]:
 
 
 @contextlib.contextmanager
-def cluster(arguments: ScoreOptions, pairs: "Dataset") -> Iterator[tuple[ScoreOptions, "Place | None"]]:
+def cluster(arguments: ScoreOptions, pairs: "Dataset") -> Iterator[tuple[ScoreOptions, "Runner | None"]]:
     """Start the cluster of --ray, or None. The options are returned with the engine for all processes."""
     if arguments.ray is None:
         yield arguments, None
@@ -135,7 +135,7 @@ def cluster(arguments: ScoreOptions, pairs: "Dataset") -> Iterator[tuple[ScoreOp
         yield arguments, place
 
 
-def measure(arguments: ScoreOptions, data: ScoreData, place: "Place | None") -> dict:
+def measure(arguments: ScoreOptions, data: ScoreData, place: "Runner | None") -> dict:
     """The report that the options ask for: scores, robustness, or the perplexity of the references."""
     report: dict = {"model": " ".join(arguments.models)}
     if arguments.force:
@@ -155,7 +155,7 @@ def show(report: dict, arguments: ScoreOptions) -> None:
         show_scores(report, arguments.comet)
 
 
-def score(arguments: ScoreOptions, data: ScoreData, place: "Place | None") -> dict:
+def score(arguments: ScoreOptions, data: ScoreData, place: "Runner | None") -> dict:
     """Score the models, and compare them with the baseline."""
     from ..base.metrics import paired_bootstrap
     from ..train.evaluation.further_metrics import choose_scores
@@ -176,7 +176,7 @@ def score(arguments: ScoreOptions, data: ScoreData, place: "Place | None") -> di
     return report | {"baseline": {"model": arguments.baseline, "results": others}, "paired_bootstrap": tests}
 
 
-def load_translators(arguments: ScoreOptions, models: list[str], place: "Place | None") -> list["Translator"]:
+def load_translators(arguments: ScoreOptions, models: list[str], place: "Runner | None") -> list["Translator"]:
     """A translator for each way to search."""
     from ..translate.build import ways_to_search
 
@@ -192,7 +192,7 @@ def score_all(translators: list["Translator"], arguments: ScoreOptions, data: Sc
     return score_translators(translators, data.pairs, data.tokenize, arguments.n_bootstrap, data.files)
 
 
-def score_robustness(arguments: ScoreOptions, data: ScoreData, place: "Place | None") -> dict:
+def score_robustness(arguments: ScoreOptions, data: ScoreData, place: "Runner | None") -> dict:
     """The rows of [`measure_robustness`], with the first number of beams, and how they were measured."""
     from ..train.evaluation.robustness import measure_robustness
     from ..train.evaluation.scoring import decoding_name

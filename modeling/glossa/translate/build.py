@@ -21,7 +21,7 @@ from .translator import Translator
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-    from ..base.jobs.stage import Place
+    from ..base.jobs.stage import Runner
     from .engines.forced import Reranker
     from .search.constrained import ConstrainedEngine
     from .texts.recall import Recall
@@ -203,7 +203,7 @@ def ways_to_search(
     rerank: str | None = None,
     batch_tokens: int = 4096,
     engine: str = "torch",
-    place: "Place | None" = None,
+    place: "Runner | None" = None,
 ) -> list[Translator]:
     """A translator for each number of beams, and with beams for each length penalty; all processes share their work.
 
@@ -236,7 +236,7 @@ def ways_to_search(
 
 
 def translated_at(
-    place: "Place", load: Callable[[], tuple[Engine, Any]], batches: list[Batch], search: Search, progress: bool
+    place: "Runner", load: Callable[[], tuple[Engine, Any]], batches: list[Batch], search: Search, progress: bool
 ) -> list[list[Translation]]:
     """The translations of each batch, in order, by processes of `place`, each of which loads the engine once."""
     answers = place(partial(_numbered, load, search), list(enumerate(batches)))

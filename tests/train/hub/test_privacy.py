@@ -12,7 +12,7 @@ from huggingface_hub import ModelCard, constants
 from glossa.base.run_folder import RunFolder
 from glossa.cli import push as command
 from glossa.train.hub.card import build_card
-from glossa.train.hub.facts import Run, is_open
+from glossa.train.hub.facts import Run, is_public_dataset
 from glossa.train.hub.push import stage
 from glossa.translate.loading import load_model, load_tokenizer
 
@@ -117,24 +117,24 @@ def test_sentences_of_private_data_are_published_only_if_asked(change, tmp_path)
     ids=str,
 )  # fmt: skip
 def test_what_counts_as_public(change, monkeypatch, settings, open_, public):
-    monkeypatch.setattr("glossa.train.hub.facts.is_open", lambda name: open_)
+    monkeypatch.setattr("glossa.train.hub.facts.is_public_dataset", lambda name: open_)
     facts = Run(change(**settings))
     assert facts.may_show_samples() is public
     assert facts.may_show_samples(True) is True and facts.may_show_samples(False) is False
 
 
-def test_a_data_set_of_the_hub_is_open_unless_it_is_private_or_does_not_answer(monkeypatch):
+def test_a_data_set_of_the_hub_is_public_dataset_unless_it_is_private_or_does_not_answer(monkeypatch):
     with Hub({TOKEN: "someone"}) as hub:
         monkeypatch.setattr(constants, "ENDPOINT", hub.url)
         hub.add("someone/open", {"a.txt": b"a"}, kind="datasets")
         hub.add("someone/closed", {"a.txt": b"a"}, kind="datasets", private=True)
-        assert is_open("someone/open")
+        assert is_public_dataset("someone/open")
         monkeypatch.setenv("HF_TOKEN", TOKEN)  # its owner can read it
-        assert not is_open("someone/closed") and not is_open("someone/nothing")
+        assert not is_public_dataset("someone/closed") and not is_public_dataset("someone/nothing")
     with Hub() as gone:
         pass
     monkeypatch.setattr(constants, "ENDPOINT", gone.url)
-    assert not is_open("someone/open")
+    assert not is_public_dataset("someone/open")
 
 
 def test_no_license_is_assumed(change):

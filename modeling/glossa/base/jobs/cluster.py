@@ -18,7 +18,7 @@ from typing import Any
 
 from ... import __version__
 from ..errors import GlossaError
-from .stage import Place
+from .stage import Runner
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ AHEAD = 2  # tasks queued per core, so that no core is idle
 
 
 @contextmanager
-def on_ray(address: str, folder: Path | None, needed: Sequence[Path] = ()) -> Iterator[Place]:
+def on_ray(address: str, folder: Path | None, needed: Sequence[Path] = ()) -> Iterator[Runner]:
     """Connect to the Ray cluster at `address`, to run the stages of a job there.
 
     Args:

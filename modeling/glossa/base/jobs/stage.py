@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 Work = Callable[[Any, Path], dict]
 # Applies a function, which `load` returns once per process, to each item; yields the results as they complete.
-Place = Callable[[Callable[[], Callable[[Any], Any]], Sequence[Any]], Iterator[Any]]
+Runner = Callable[[Callable[[], Callable[[Any], Any]], Sequence[Any]], Iterator[Any]]
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Stage:
     load: Callable[[], Work]
     items: Mapping[str, Any]
 
-    def run(self, place: Place, size: Callable[[Any], int] | None = None, unit: str = "it") -> dict[str, dict]:
+    def run(self, place: Runner, size: Callable[[Any], int] | None = None, unit: str = "it") -> dict[str, dict]:
         """Process the unfinished items; returns the result of every item by name, in order.
 
         `size` gives the units in an item, for the progress bar. An exception of the work function ends the stage;

@@ -22,7 +22,7 @@ WEIGHTS, SHARDS = "model.safetensors", "model.safetensors.index.json"  # the fir
 
 
 @dataclass(frozen=True)
-class There:
+class RemoteState:
     """The state of a repository before a push.
 
     Attributes:
@@ -60,14 +60,14 @@ class Changes:
         return "\n".join(lines)
 
 
-def look(api: HfApi, repo_id: str, repo_type: str = "model", revision: str | None = None) -> There:
+def read_remote(api: HfApi, repo_id: str, repo_type: str = "model", revision: str | None = None) -> RemoteState:
     """Read the state of a repository. Raises the client's errors if the Hub does not respond."""
     try:
         info = api.repo_info(repo_id, repo_type=repo_type, revision=revision)
     except RevisionNotFoundError:  # the push will create the branch from the main branch
         info = api.repo_info(repo_id, repo_type=repo_type)
     except RepositoryNotFoundError:
-        return There()
+        return RemoteState()
     entries = api.list_repo_tree(repo_id, recursive=True, revision=info.sha, repo_type=repo_type)
     found = [entry for entry in entries if isinstance(entry, RepoFile)]
     files = {entry.path: (entry.blob_id, *([entry.lfs.sha256] if entry.lfs else [])) for entry in found}
@@ -79,7 +79,7 @@ def look(api: HfApi, repo_id: str, repo_type: str = "model", revision: str | Non
     own = {name for name, hashes in files.items() if set(hashes) & set(known.get(name, ()))}
     if not known and CODE in files:
         own = {name for name in files if "/" not in name and name != CARD and not name.endswith((".bin", ".md"))}
-    return There(True, bool(info.private), info.sha, files, frozenset(own))
+    return RemoteState(True, bool(info.private), info.sha, files, frozenset(own))
 
 
 def _read_record(file: Path) -> dict[str, list[str]]:
@@ -89,17 +89,17 @@ def _read_record(file: Path) -> dict[str, list[str]]:
         return {}
 
 
-def changes(folder: Path, there: There, replace: bool = False, replace_card: bool = False) -> Changes:
+def changes(folder: Path, remote: RemoteState, replace: bool = False, replace_card: bool = False) -> Changes:
     """Plan a push of `folder`. `replace` allows replacing files not written by Glossa, `replace_card` the card."""
     files = _files(folder)
-    both = [name for name in files if name in there.files and name != RECORD]
-    same = {name for name in both if set(there.files[name]) & set(_hashes(files[name]))}
-    strange = [name for name in both if name not in there.own | same]
+    both = [name for name in files if name in remote.files and name != RECORD]
+    same = {name for name in both if set(remote.files[name]) & set(_hashes(files[name]))}
+    strange = [name for name in both if name not in remote.own | same]
     card = [CARD] if CARD in strange and not replace_card else []
     foreign = [name for name in strange if name != CARD]
-    others = [name for name in there.files if "/" not in name and name not in files]
+    others = [name for name in remote.files if "/" not in name and name not in files]
     stale = [name for name in others if any(fnmatch(name, pattern) for pattern in STALE)]
-    deleted = [name for name in stale if name in there.own]
+    deleted = [name for name in stale if name in remote.own]
     clash = [WEIGHTS] if SHARDS in files and WEIGHTS in stale and WEIGHTS not in deleted else []
     if replace:
         deleted, foreign = deleted + clash, []
@@ -111,7 +111,7 @@ def changes(folder: Path, there: There, replace: bool = False, replace_card: boo
     return Changes(added, sorted(replaced), sorted(deleted), sorted(kept), sorted(foreign))
 
 
-def operations(folder: Path, there: There, planned: Changes) -> list[CommitOperation]:
+def operations(folder: Path, remote: RemoteState, planned: Changes) -> list[CommitOperation]:
     """The operations of a push, with the new record. Raises `GlossaError` for files that may not be replaced."""
     if planned.foreign:
         raise GlossaError(
@@ -119,7 +119,7 @@ def operations(folder: Path, there: There, planned: Changes) -> list[CommitOpera
             "--repo_id, or --replace to replace them (they stay in the history of the repository)."
         )
     files = {name: path for name, path in _files(folder).items() if name not in planned.kept}
-    written = {name: list(hashes) for name, hashes in there.files.items() if name in there.own}
+    written = {name: list(hashes) for name, hashes in remote.files.items() if name in remote.own}
     written |= {name: list(_hashes(path)) for name, path in files.items()}
     record = {name: written[name] for name in sorted(written) if name not in {*planned.deleted, RECORD}}
     text = json.dumps(record, indent=2) + "\n"
@@ -128,9 +128,9 @@ def operations(folder: Path, there: There, planned: Changes) -> list[CommitOpera
     return adds + [CommitOperationDelete(name, is_folder=False) for name in planned.deleted]
 
 
-def refuse_public(repo_id: str, there: There) -> None:
+def refuse_public(repo_id: str, remote: RemoteState) -> None:
     """Raise `GlossaError` if the repository is public, since a push would not make it private."""
-    if there.exists and not there.private:
+    if remote.exists and not remote.private:
         raise GlossaError(
             f"{repo_id} is public, and --private does not change it. Nothing was pushed. Make it private in its "
             "settings on the Hub first, give another --repo_id, or leave --private out."

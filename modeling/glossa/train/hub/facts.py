@@ -104,7 +104,9 @@ class Run:
             return asked
         if any(self.recipe.get(name) for name in HELD_OUT_PATHS):
             return False
-        return self.recipe.get("dataset") in PUBLIC or (self.hub_dataset is not None and is_open(self.hub_dataset))
+        return self.recipe.get("dataset") in PUBLIC or (
+            self.hub_dataset is not None and is_public_dataset(self.hub_dataset)
+        )
 
     @property
     def _data_key(self) -> str | None:
@@ -372,7 +374,7 @@ class Run:
         ]
 
 
-def is_open(dataset: str) -> bool:
+def is_public_dataset(dataset: str) -> bool:
     """Whether a Hub dataset is public: it exists, and is neither private nor gated."""
     try:
         return not HfApi().dataset_info(dataset, token=False, timeout=10).gated

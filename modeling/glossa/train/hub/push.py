@@ -29,7 +29,7 @@ from ...base.languages import language_name
 from ...base.run_folder import RunFolder
 from ...translate.loading import load_model, load_tokenizer
 from .card import PICTURE, build_card, snippet
-from .changes import changes, look, operations, refuse_public
+from .changes import changes, operations, read_remote, refuse_public
 from .facts import Run, naming_damage
 from .space import EXTRAS, keep_header
 
@@ -165,23 +165,23 @@ def push(
         raise GlossaError(NO_TOKEN)
     with hub_errors(repo_id, api.endpoint):
         api.whoami()
-        there = look(api, repo_id, repo_type, revision)
-        if not there.exists:
+        remote = read_remote(api, repo_id, repo_type, revision)
+        if not remote.exists:
             sdk = _space_kind(folder) if repo_type == "space" else None
             api.create_repo(repo_id, repo_type=repo_type, private=private or None, exist_ok=True, space_sdk=sdk)
-            there = look(api, repo_id, repo_type, revision)
+            remote = read_remote(api, repo_id, repo_type, revision)
         if private:
-            refuse_public(repo_id, there)
+            refuse_public(repo_id, remote)
         if repo_type == "space":
-            keep_header(api, repo_id, there, folder, replace_card)
-        planned = changes(folder, there, replace, replace_card or repo_type == "space")
-        commit = operations(folder, there, planned)
+            keep_header(api, repo_id, remote, folder, replace_card)
+        planned = changes(folder, remote, replace, replace_card or repo_type == "space")
+        commit = operations(folder, remote, planned)
         if planned.kept:
             logger.warning("%s", planned.text())
         if revision and not create_pr:
-            api.create_branch(repo_id, branch=revision, revision=there.commit, repo_type=repo_type, exist_ok=True)
+            api.create_branch(repo_id, branch=revision, revision=remote.commit, repo_type=repo_type, exist_ok=True)
         # The commit fails if the repository has changed since it was checked.
-        target: Any = {"repo_type": repo_type, "revision": revision, "parent_commit": there.commit}
+        target: Any = {"repo_type": repo_type, "revision": revision, "parent_commit": remote.commit}
         return api.create_commit(repo_id, commit, commit_message=message, create_pr=create_pr, **target)
 
 
@@ -224,16 +224,16 @@ def preview(
     api = HfApi()
     try:
         with hub_errors(repo_id, api.endpoint):
-            there = look(api, repo_id, repo_type, revision)
+            remote = read_remote(api, repo_id, repo_type, revision)
         if private:
-            refuse_public(repo_id, there)
-        if repo_type == "space" and there.exists:
-            keep_header(api, repo_id, there, folder, replace_card)
+            refuse_public(repo_id, remote)
+        if repo_type == "space" and remote.exists:
+            keep_header(api, repo_id, remote, folder, replace_card)
     except GlossaError as error:
         return f"Changes to the repository: {error}"
-    if not there.exists:
+    if not remote.exists:
         return "The repository is new, or private and not readable with this token."
-    planned = changes(folder, there, replace, replace_card or repo_type == "space")
+    planned = changes(folder, remote, replace, replace_card or repo_type == "space")
     return planned.text() or "No existing file is replaced or deleted."
 
 

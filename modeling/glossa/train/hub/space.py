@@ -11,7 +11,7 @@ from huggingface_hub import HfApi, RepoCard
 
 from ...base.errors import GlossaError
 from ...base.shipped import PACKAGE, shipped
-from .changes import CARD, There
+from .changes import CARD, RemoteState
 from .facts import Run
 
 EXTRAS = shipped("model_card")  # the endpoint handler and the Space in Docker
@@ -77,15 +77,15 @@ def stage_server(repo_id: str, folder: Path, requirements: list[str]) -> None:
     card.save(folder / CARD)
 
 
-def keep_header(api: HfApi, repo_id: str, there: There, folder: Path, replace: bool) -> None:
+def keep_header(api: HfApi, repo_id: str, remote: RemoteState, folder: Path, replace: bool) -> None:
     """Keep the edited README of an existing Space, and update only the header fields that the new page needs.
 
     Raises `GlossaError` if the Space is of another kind, unless `replace` is set.
     """
-    if CARD not in there.files or CARD in there.own:
+    if CARD not in remote.files or CARD in remote.own:
         return
     with tempfile.TemporaryDirectory() as cache:
-        file = api.hf_hub_download(repo_id, CARD, repo_type="space", revision=there.commit, cache_dir=cache)
+        file = api.hf_hub_download(repo_id, CARD, repo_type="space", revision=remote.commit, cache_dir=cache)
         card = RepoCard.load(file)
     new = RepoCard.load(folder / CARD)
     old_kind, kind = card.data.get("sdk"), new.data.get("sdk")

@@ -14,7 +14,7 @@ from sacrebleu.metrics import CHRF
 
 from ...base.errors import GlossaError
 from ...base.jobs.records import begin_job, lock_output, refuse_existing
-from ...base.jobs.stage import Place, Stage, Work
+from ...base.jobs.stage import Runner, Stage, Work
 from ..build import load_engine
 from ..interface import Checks, Execution, Search
 from ..languages import Languages, Wanted
@@ -184,7 +184,7 @@ class Job:
         refuse_existing(output)
         begin_job(self.folder, settings)
 
-    def run(self, load: Callable[[], Work], chunks: dict[str, Chunk], place: Place) -> Counts:
+    def run(self, load: Callable[[], Work], chunks: dict[str, Chunk], place: Runner) -> Counts:
         """Write the pairs of all chunks. `load` makes the function that translates one, once in each process."""
         stage = Stage("translating", self.folder, load, chunks)
         total = Counts()

@@ -13,7 +13,7 @@ from typing import Any
 
 from ...base.errors import GlossaError
 from ...base.jobs.records import begin_job, hash_bytes, lock_output, refuse_existing
-from ...base.jobs.stage import Place, Stage, Work
+from ...base.jobs.stage import Runner, Stage, Work
 from ..loading import stamp_models
 
 SHARD = 20_000  # lines; it decides which sentences share a batch, so it does not depend on the number of processes
@@ -99,7 +99,7 @@ class ShardJob:
         except OSError as error:
             raise GlossaError(f"{error.filename}: {error.strerror}.") from error
 
-    def run(self, load: Callable[[], Translate], place: Place) -> Done:
+    def run(self, load: Callable[[], Translate], place: Runner) -> Done:
         """Translate all shards that are left, at a `place`, and write the output.
 
         `load` is called once in each process. What it returns translates the lines of a shard, given the number of

@@ -19,7 +19,7 @@ from transformers import PreTrainedTokenizerBase
 
 from ....base.caching import cache_in, versions
 from ....base.jobs.records import hash_bytes
-from ....base.jobs.stage import Place, Stage
+from ....base.jobs.stage import Runner, Stage
 from ....base.jobs.whole_files import write_whole
 from ....readers.columns import Columns
 from ....readers.manifest import MANIFEST, Entry
@@ -61,7 +61,7 @@ class Job:
         sources: The sources of the recipe.
         arguments: The data settings of the recipe.
         folder: The folder for the files of the stages.
-        place: Runs the stages, see [`Place`].
+        place: Runs the stages, see [`Runner`].
         report: The report, completed by the stages.
         blocks: The cleaned blocks of all sources.
         raw: The raw rows of these blocks.
@@ -72,7 +72,7 @@ class Job:
     sources: list[Source]
     arguments: DataArguments
     folder: Path
-    place: Place
+    place: Runner
     report: DataReport
     blocks: list[CleanedBlock] = field(default_factory=list)
     raw: list[Block] = field(default_factory=list)
@@ -100,7 +100,7 @@ Learn = Callable[[DataArguments, Path], tuple[PreTrainedTokenizerBase, dict]]
 def prepare(
     arguments: DataArguments,
     output: Path,
-    place: Place,
+    place: Runner,
     folder: Path,
     with_rejects: bool = False,
     learn: Learn | None = None,
@@ -142,7 +142,7 @@ def prepare(
     return report
 
 
-def _read(sources: Sequence[Source], place: Place, folder: Path) -> None:
+def _read(sources: Sequence[Source], place: Runner, folder: Path) -> None:
     """Read the files of all sources in parallel if there are several parts."""
     parts = [part for source in sources for part in training_parts(source.settings)]
     items = {hash_bytes([repr((file_states(part[0]), part, versions())).encode()]): part for part in parts}
