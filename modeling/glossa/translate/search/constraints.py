@@ -100,7 +100,7 @@ class Constraints:
         usual_length: Tokens that it would have without constraints. A longer one is divided by no more: what is forced
             costs so much that any further words would raise the mean.
         once: Tokens that it may have only where a term needs them. They are words of their own.
-        window: The first of the terms begins after the prefix, at most so many tokens later; None is anywhere.
+        follows: Whether the first of the terms follows the prefix at once.
     """
 
     vocabulary: Vocabulary
@@ -109,7 +109,7 @@ class Constraints:
     forbidden: "Forbidden | None" = None
     usual_length: int | None = None
     once: Sequence[int] = ()
-    window: int | None = None
+    follows: bool = False
 
     def __post_init__(self):
         self._steps: dict = {}
@@ -124,7 +124,7 @@ class Constraints:
     @property
     def searched(self) -> int:
         """The number of tokens of terms whose places must be found."""
-        return self.total - (self.weights[0] if self.window == 0 else 0)
+        return self.total - (self.weights[0] if self.follows else 0)
 
     def progress(self, state: State) -> int:
         """The number of tokens of terms that a hypothesis has, of `total`."""
@@ -151,8 +151,8 @@ class Constraints:
         return list(firsts - {rest[0] for _, rest in self._open(state)})
 
     def due(self, state: State, tokens: Sequence[int]) -> list[int]:
-        """The tokens of which one must follow `tokens`, since the window of the first term ends; [] for any."""
-        if self.window is None or len(tokens) < len(self.prefix) + self.window or 0 in state.met | state.waiting:
+        """The tokens of which one must follow `tokens`, since the first term follows the prefix; [] for any."""
+        if not self.follows or 0 in state.met | state.waiting:
             return []
         begun = [rest[0] for term, rest in state.begun if term == 0]
         return begun or [form[0] for form in self._forms(0, tokens[-1] if tokens else None)]
@@ -165,7 +165,7 @@ class Constraints:
     def step(self, state: State, token: int, tokens: Sequence[int]) -> State:
         """The state of a hypothesis with one more token than its `tokens`."""
         last = tokens[-1] if tokens else None
-        late = self.window is not None and len(tokens) < len(self.prefix)
+        late = self.follows and len(tokens) < len(self.prefix)
         # All tokens that no term has are alike, but for whether they continue a word.
         kind: Any = token if token in self.tokens else -1 - self.vocabulary.inside[token]
         key = (state.met, state.begun, state.waiting, kind, last is None, last in self.vocabulary.joining, late)

@@ -1,9 +1,8 @@
 """Terms in the place of the model's own words.
 
 Attention links the source of a term to a word of a translation: the model's own word. What stands before that word is
-kept, perhaps with another determiner; the term follows, and then a free search. Another search finds the two words
-before the term again. All of them exclude the own word. Their best result is the most probable one that keeps the
-other words.
+kept, perhaps with another determiner; the term follows, and then a free search. Another search may have the term
+anywhere. All of them exclude the own word. Their best result is the most probable one that keeps the other words.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,12 +23,10 @@ if TYPE_CHECKING:
     from .constrained import ConstrainedEngine, Finished
 
 DRAFTS = 2  # translations of a sentence in which a term is tried
-KEPT = 2  # beginnings that are continued: the most probable ones with the term
-AGAIN = 2  # words before the model's own that a further search finds again, such as an article and an adjective
-FURTHER = 2  # tokens that it may need in addition
+KEPT = 1  # beginnings that are continued: the most probable ones with the term
 STEM, ENDING = 4, 2  # letters that an inflected own word shares with it at least, and that may differ
 SHORTEST = 3  # letters of an own word that is excluded; shorter ones are rarely a noun or verb
-LOST = 2.0  # nats that a word costs that is lost or added with the term
+LOST = 0.5  # nats that a word costs that is lost or added with the term
 
 
 class Wanted(NamedTuple):
@@ -127,23 +124,15 @@ class Placement:
             for draft in task.drafts[:DRAFTS]
         ]
         texts: dict[int, dict[str, None]] = {}  # of each task, what may stand before the term
-        again: dict[int, tuple[str, int]] = {}  # what is kept for a search of other words before it, and its window
         for (task, pair), weights in zip(pairs, self.align([pair for _, pair in pairs]), strict=True):
             column = own_word(pair, weights, task.wanted[number].place)
-            if column is None:
-                continue
-            start, end = pair.target_words[column]
-            task.own |= excluded_words(pair.target[start:end], task.wanted[number])
-            texts.setdefault(id(task), {}).update(dict.fromkeys(beginnings(pair.target[:start], self.language)))
-            first = pair.target_words[max(column - AGAIN, 0)][0]
-            dropped = len(self._tokens(pair.target[first:start]))
-            again.setdefault(id(task), (pair.target[:first], dropped + FURTHER))
+            if column is not None:
+                start, end = pair.target_words[column]
+                task.own |= excluded_words(pair.target[start:end], task.wanted[number])
+                texts.setdefault(id(task), {}).update(dict.fromkeys(beginnings(pair.target[:start], self.language)))
         best = self._best(tasks, number, texts)
-        anywhere: tuple[str, int | None] = ("", None)
         return [
-            (task, self._constraints(task, number, text, window))
-            for task in tasks
-            for text, window in [*((text, 0) for text in best.get(id(task), ())), again.get(id(task), anywhere)]
+            (task, self._constraints(task, number, text)) for task in tasks for text in [*best.get(id(task), ()), None]
         ]
 
     def _best(self, tasks: Sequence[Task], number: int, texts: dict[int, dict[str, None]]) -> dict[int, list[str]]:
@@ -165,15 +154,15 @@ class Placement:
         ranked = {task: sorted(own, key=own.__getitem__, reverse=True) for task, own in scores.items()}
         return {task: list(dict.fromkeys([next(iter(texts[task])), *own[:KEPT]])) for task, own in ranked.items()}
 
-    def _constraints(self, task: Task, number: int, text: str, window: int | None) -> Constraints:
-        """The constraints of a search for a term after `text` and at most `window` tokens; None is anywhere."""
+    def _constraints(self, task: Task, number: int, text: str | None) -> Constraints:
+        """The constraints of a search for a term right after `text`, or anywhere."""
         given = task.constraints
         words = {*task.own, *(given.forbidden.words if given.forbidden else ())}
         return replace(
             given,
             terms=[task.wanted[number].tokens, *(each.tokens for each in task.wanted[:number]), *given.terms],
-            prefix=max(self._tokens(text), list(given.prefix), key=len),
-            window=window,
+            prefix=max(self._tokens(text or ""), list(given.prefix), key=len),
+            follows=text is not None,
             forbidden=self.engine.excluding(tuple(sorted(words))),
         )
 
