@@ -7,7 +7,7 @@ from datasets import Dataset
 from glossa import GlossaConfig
 from glossa.base.run_folder import RunFolder
 from glossa.train import advice
-from glossa.train.advice import advise, count_tokens, judge_length, judge_translations, judge_vocabulary
+from glossa.train.advice import advise, count_tokens, diverged, judge_length, judge_translations, judge_vocabulary
 from glossa.train.plan.arguments import parse_settings
 
 
@@ -63,7 +63,7 @@ def test_a_tuned_model_is_compared_with_its_start():
 
 def test_a_training_whose_rate_never_reached_its_peak():
     lines = advise(log(), training("--warmup_steps", "1000"), 36)
-    assert len(lines) == 1 and "last of 36 steps, since --warmup_steps is 1000" in lines[0]
+    assert len(lines) == 1 and "(--warmup_steps 1000) is as long as the run (36 steps)" in lines[0]
     assert advise(log(), training("--warmup_steps", "35"), 36) == []
     assert advise(log(), training("--warmup_steps", "0.9"), 36) == []
 
@@ -81,6 +81,19 @@ def test_a_longer_training_is_advised_by_the_setting_that_ends_it(options, setti
     assert f"twice the {setting}." in advise(log(bleu=[10, 20]), given)[0]
     assert f"with more {setting}." in advise(log(validation=[3.0, 3.0]), given)[0]
     assert f"with more {setting}, or" in judge_translations({"empty": 0.5}, 3, given)
+
+
+def test_a_run_that_diverged_from_its_start_is_not_advised_to_go_on(tmp_path, tiny_train, capsys):
+    """The case `advice-diverged-from-start`. A guess among 300 tokens has a loss of ln 300 = 5.70; 1.25 times is 7.13."""
+    assert diverged([13_667_577.0, 5_959_925.0], 300) == (
+        "The training diverged: its loss was 5,959,925.00 at the end, and a guess among all 300 tokens has 5.70. Start "
+        "again with a tenth of --learning_rate (and of --muon_learning_rate)."
+    )
+    assert diverged([9.0, 7.12], 300) == diverged([], 300) == ""
+    assert diverged([2.0, 7.14], 300)
+    tiny_train(tmp_path / "run", learning_rate=1000, warmup_steps=0, max_steps=8, logging_steps=2)
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Advice: ")]
+    assert len(lines) == 1 and lines[0].startswith("Advice: The training diverged: its loss was ")
 
 
 def test_a_training_that_stops_early_is_not_advised_to():

@@ -1,5 +1,6 @@
 """Advice from the log of a finished run: one line per problem, with the setting to change."""
 
+import math
 import shlex
 from collections.abc import Sequence
 
@@ -41,7 +42,7 @@ def advise(
     losses = [entry["loss"] for entry in history if "loss" in entry]
     validation = [entry["eval_loss"] for entry in history if "eval_loss" in entry]
     bleu = [entry["eval_bleu"] for entry in history if "eval_bleu" in entry]
-    found = [_warmup(training.get_warmup_steps(steps), steps), _divergence(losses), _average(bleu, average_bleu)]
+    found = [long_warmup(training.get_warmup_steps(steps), steps), _divergence(losses), _average(bleu, average_bleu)]
     if max(bleu, default=0) < PERFECT:
         found += [
             _start(history),
@@ -59,6 +60,21 @@ def lengthen(training: GlossaTrainingArguments) -> str:
     return "--num_train_epochs" if training.hours is None else "--hours and --num_train_epochs"
 
 
+def diverged(losses: Sequence[float], tokens: int) -> str:
+    """The advice for a run whose training loss ends worse than a guess among all `tokens`; otherwise "".
+
+    Args:
+        losses: The training losses of the log.
+        tokens: The size of the target vocabulary.
+    """
+    if not losses or losses[-1] <= SPIKE * math.log(tokens):
+        return ""
+    return (
+        f"The training diverged: its loss was {losses[-1]:,.2f} at the end, and a guess among all {tokens:,} tokens "
+        f"has {math.log(tokens):.2f}. Start again with a tenth of --learning_rate (and of --muon_learning_rate)."
+    )
+
+
 def _divergence(losses: Sequence[float]) -> str:
     lowest = float("inf")
     for loss in losses:
@@ -71,11 +87,12 @@ def _divergence(losses: Sequence[float]) -> str:
     return ""
 
 
-def _warmup(warmup: float, steps: int) -> str:
+def long_warmup(warmup: float, steps: int) -> str:
+    """The advice for a run that is not longer than its warm-up; otherwise ""."""
     if steps and warmup >= steps:
         return (
-            f"The learning rate was still rising at the last of {steps} steps, since --warmup_steps is {warmup:g}: it "
-            "never reached its peak. Set --warmup_steps to a share of the steps, such as 0.1."
+            f"The warm-up of the learning rate (--warmup_steps {warmup:g}) is as long as the run ({steps} steps) or "
+            "longer: the rate never reaches its peak. Set --warmup_steps to a share of the steps, such as 0.1."
         )
     return ""
 

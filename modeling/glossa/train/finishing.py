@@ -6,17 +6,28 @@ from typing import Any
 
 import torch
 from datasets import DatasetDict
-from transformers import PreTrainedModel
+from transformers import PreTrainedModel, TrainerState
 
 from ..base.run_folder import RunFolder
-from .advice import advise, count_tokens, implausible_share, judge_length, judge_translations, judge_vocabulary
+from .advice import (
+    advise,
+    count_tokens,
+    diverged,
+    implausible_share,
+    judge_length,
+    judge_translations,
+    judge_vocabulary,
+)
 from .judging import score
 from .plan.arguments import Settings
 from .plan.devices import is_sharded, uses_deepspeed
+from .plan.settings import GlossaTrainingArguments
 from .plan.sizing import choosable
 from .progress import duration
 from .restore import whole_model
 from .trainer import GlossaTrainer
+
+SAME_SCORE = 0.05  # maximum difference of two BLEU scores that are printed alike
 
 
 def finish(
@@ -70,6 +81,8 @@ def report(
         metrics |= {"processes": settings.training.world_size, "imbalance": trainer.batch_sampler.imbalance()}
     metrics |= trainer.energy.metrics() | scores
     run.write_metrics(metrics)
+    if line := explain_scores(trainer.state, settings.training, scores):
+        print(line)
     if settings.training.push_to_hub:
         trainer.push_to_hub()
     for line in _advice(settings, trainer, metrics):
@@ -82,6 +95,30 @@ def report(
         print(f"Try it: echo 'A sentence.' | glossa translate {shlex.quote(str(run.path))}{into}")
 
 
+def explain_scores(state: TrainerState, training: GlossaTrainingArguments, scores: dict) -> str:
+    """Why the final greedy BLEU of the validation pairs is not that of the same weights in training; "" if it is.
+
+    Args:
+        state: The state of the finished training.
+        training: The settings of the training.
+        scores: The final scores by split.
+    """
+    step = state.best_global_step if training.load_best_model_at_end else state.global_step
+    found = [entry["eval_bleu"] for entry in state.log_history if entry["step"] == step and "eval_bleu" in entry]
+    greedy = scores.get("validation", {}).get("greedy")
+    if not found or not greedy or training.average_checkpoints:
+        return ""
+    final = greedy["scores"]["single"]["bleu"]["score"]
+    if abs(final - found[-1]) < SAME_SCORE:
+        return ""
+    precision = " in bf16" if training.bf16 else ""
+    return (
+        f"Greedy validation BLEU is {final:.2f}, and was {found[-1]:.2f} at step {step:,} with the same weights: "
+        f"training translates a text whole and once{precision}, and `glossa translate` sentence by sentence, with a "
+        "second search where a translation looks wrong."
+    )
+
+
 def _advice(settings: Settings, trainer: GlossaTrainer, metrics: dict) -> list[str]:
     """Advice on settings, from the log, the scores and the training data."""
     validation = metrics.get("validation", {})  # empty in pretraining
@@ -90,6 +127,11 @@ def _advice(settings: Settings, trainer: GlossaTrainer, metrics: dict) -> list[s
         greedy["scores"]["single"]["bleu"]["score"] if greedy and settings.training.average_checkpoints else None
     )
     training = settings.training
+    config: Any = trainer.model.config
+    losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
+    tokens = getattr(config, "decoder_vocab_size", None) or getattr(config, "vocab_size", None)
+    if tokens and (line := diverged(losses, tokens)):
+        return [line]  # other advice is for runs that learn
     lines = advise(trainer.state.log_history, training, trainer.state.max_steps, averaged)
     lowest = 0.0
     if settings.translator.objective == "translation":
@@ -103,6 +145,5 @@ def _advice(settings: Settings, trainer: GlossaTrainer, metrics: dict) -> list[s
     learned = settings.translator.init_from is None and settings.tokenizer.tokenizer is None
     learned = learned and settings.tokenizer.tokenizer_model == "bpe" and "vocab_size" not in choosable(settings)
     if learned and "labels" in trainer.train_dataset.column_names:
-        config: Any = trainer.model.config
         lines.append(judge_vocabulary(count_tokens(trainer.train_dataset, config), lowest))
     return [line for line in lines if line]

@@ -18,7 +18,7 @@ from .plan.arguments import Settings
 from .plan.precision import resolve_precision
 from .plan.preflight import check_before_data
 from .plan.resume import check_checkpoint, check_data, check_settings, final_state, is_finished, starting_point
-from .plan.sizing import adopt_choices
+from .plan.sizing import adopt_choices, show_choices
 from .plan.start import adopt_start, adopt_vocabulary
 from .pretraining import train_part, validation_loss
 from .progress import augmentation_preview, preview
@@ -63,8 +63,6 @@ def _train(run: RunFolder, settings: Settings) -> None:
     settings, tokenizer = choose_vocabulary(settings, inputs.splits, inputs.report, checkpoint)
     model = build_model(settings, tokenizer)
     pretrains = settings.translator.objective != "translation"
-    if not pretrains:
-        describe(settings, inputs, model, tokenizer)
     tokenized, collator = tokenize(settings, inputs, model, tokenizer)
     with train_part(model, settings.translator.objective):
         settings = choose_precision(settings, model, tokenized["train"], collator)
@@ -72,6 +70,10 @@ def _train(run: RunFolder, settings: Settings) -> None:
         if isinstance(trainer, StreamTrainer) and checkpoint is not None:
             trainer.load_place(checkpoint)
         settings = run_trials(settings, trainer, checkpoint)
+        if checkpoint is None:
+            show_choices(settings)
+        if not pretrains:
+            describe(settings, inputs, model, tokenizer)
         if settings.training.should_save:
             run.write_setup(settings.recipe(), inputs.report.to_dict(), inputs.splits)
             print(preview(model, tokenizer, trainer.example_batch()), flush=True)

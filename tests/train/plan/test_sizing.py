@@ -323,7 +323,7 @@ def test_hours_must_be_positive_and_alone(tmp_path):
         parse_settings(["--hours", "1", "--max_steps", "5"])
 
 
-def test_a_run_without_a_recipe_trains_as_chosen_and_within_its_time(tmp_path, monkeypatch, tiny_pairs):
+def test_a_run_without_a_recipe_trains_as_chosen_and_within_its_time(tmp_path, monkeypatch, tiny_pairs, capsys):
     tiny = sizing.Size(1_000, 8_000, 32, 48, 1, 2, 0.2, 3, 2e-3)
     for sizes in ("ON_CPU", "ON_GPU"):
         monkeypatch.setattr(sizing, sizes, (tiny,))
@@ -338,6 +338,8 @@ def test_a_run_without_a_recipe_trains_as_chosen_and_within_its_time(tmp_path, m
     argv += ["--num_beams", "1", "--max_new_tokens", "12"]
     train(parse_settings(argv))
     recipe, metrics = RunFolder(run).recipe, RunFolder(run).metrics
+    assert not recipe["augmentation"] and "Augmented" not in capsys.readouterr().out  # the case `hours-augmentation`
+    assert not load_config(str(run)).mask_items
     assert [recipe[name] for name in ("d_model", "dropout", "learning_rate")] == [32, 0.2, 2e-3]
     # So little text has fewer than 8,000 pieces.
     with pytest.raises(GlossaError, match=f"supports only {recipe['vocab_size']} tokens"):

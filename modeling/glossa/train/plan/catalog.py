@@ -25,7 +25,7 @@ from ...base.shipped import shipped
 from ...base.values import MEANINGS, from_json, interval_problem, nearest, typed
 from ..data.arguments import RANGES, DataArguments, TokenizerArguments
 from ..data.filters import FILTERS, FORMER_NAMES, PREFIX, check_filters, nest_filters
-from .table import ModelArguments, TrainingSettings, TranslatorArguments
+from .table import CHOSEN, ModelArguments, TrainingSettings, TranslatorArguments
 
 RECIPES = shipped("configuration")
 # The tables of Glossa's own settings, by group.
@@ -46,6 +46,11 @@ REMOVED = {
 }  # fmt: skip
 # Settings of the Trainer that Glossa refuses; its messages say why.
 REFUSED = ("per_device_train_batch_size", "generation_num_beams")
+# Meanings of settings of the Trainer, whose own say nothing of Glossa.
+MEANT = {
+    "resume_from_checkpoint": "Continue a run: true from the last whole checkpoint in output_dir, or the folder of "
+    "one. Default: a new run."
+}
 NULL = "null"  # None on the command line
 EMPTY = ("", NULL, "~")  # how YAML writes None
 KINDS = {kind.__name__: kind for kind in (bool, int, float)}  # types parsed here; others are texts
@@ -66,6 +71,11 @@ class Setting:
     meaning: str
     interval: str = ""
     inherited: bool = False
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether `glossa train` chooses it by the pairs, unless it is given."""
+        return any(self.name in group.partition("|")[0].split() for group in CHOSEN)
 
     @property
     def optional(self) -> bool:
@@ -137,7 +147,7 @@ def _inherited() -> dict[str, Setting]:
                 name, annotation = item.target.id, ast.unparse(item.annotation)
                 default, meaning, is_setting = _value(item.value)
                 if is_setting and "ClassVar" not in annotation:
-                    meaning = meaning or meanings.get(name, "")
+                    meaning = MEANT.get(name) or meaning or meanings.get(name, "")
                     found[name] = Setting(name, "training", annotation, default, meaning, RANGES.get(name, ""), True)
     return found
 

@@ -8,6 +8,20 @@ from typing import Literal
 
 from ...base.values import setting
 
+# Settings that `glossa train` chooses by the pairs, in groups that belong together. If one of a group is set
+# explicitly, no other setting of the group is chosen. Settings after the bar are never chosen, but also prevent the
+# choice of their group.
+CHOSEN = (
+    "vocab_size | tokenizer target_vocab_size tokenizer_model",
+    "d_model encoder_layers decoder_layers encoder_attention_heads decoder_attention_heads num_key_value_heads "
+    "encoder_ffn_dim decoder_ffn_dim | head_dim kv_lora_rank",
+    "dropout |",
+    "num_train_epochs | max_steps",
+    "learning_rate muon_learning_rate lr_scheduler_type warmup_steps | learning_rate_factor optim",
+    "eval_strategy eval_steps save_strategy save_steps |",
+    "augmentation | placeholder_augmentation dataloader_persistent_workers max_steps",
+)
+
 
 @dataclass(frozen=True)
 class ModelArguments:
