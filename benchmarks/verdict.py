@@ -27,6 +27,12 @@ ROWS = sorted(
     ((pairs, passes) for pairs in (500, 2_000, 7_000, 20_000) for passes in (2, 8, 25)),
     key=lambda row: row[0] * row[1],
 )
+# Longer runs of docs/results.md: table, row, and pairs.
+LONGER = (
+    ("languages", "anki-zh-en", 20_116), ("languages", "multi30k-en-cs", 29_000),
+    ("robustness", "multi30k", 29_000), ("multi30k", "glossa", 29_000), ("robustness", "anki", 165_000),
+    ("anki", "five-passes", 165_000), ("anki", "recipe", 165_000),
+)  # fmt: skip
 HELD_OUT = 300
 WANTED = 30  # passes that `glossa train` chooses for up to 60,000 pairs, unless these are few
 
@@ -98,6 +104,16 @@ def write(rows: Dataset, path: Path) -> None:
     path.write_text("".join(lines), encoding="utf-8")
 
 
+def runs(results: list[dict]) -> list[tuple[int, float, float]]:
+    """Pairs, passes and greedy chrF++ of the finished rows, and of the longer runs, as `RUNS` has them."""
+    found = [result["metrics"] for result in results if result["table"] == "verdict"]
+    known = [(metrics["pairs"], metrics["passes"], round(metrics["chrf"], 1)) for metrics in found]
+    for name, row, pairs in LONGER:
+        metrics = next(r["metrics"] for r in results if (r["table"], r["row"], r["seed"]) == (name, row, 1))
+        known.append((pairs, round(metrics["epochs"]), round(metrics["test"]["greedy"]["chrf"]["score"], 1)))
+    return sorted(known)
+
+
 def table_lines(results: list[dict]) -> str:
     """A row for each finished run, and the names of those that are missing."""
     found = [result for result in results if result["table"] == "verdict"]
@@ -115,4 +131,5 @@ def table_lines(results: list[dict]) -> str:
     done = {(result["metrics"]["pairs"], result["metrics"]["passes"]) for result in found}
     missing = [f"{pairs:,} pairs, {passes} passes" for pairs, passes in ROWS if (pairs, passes) not in done]
     lines = [table(rows)] if rows else []
+    lines.append(f"RUNS = {tuple(runs(results))}")
     return "\n\n".join([*lines, *([f"Missing: {'; '.join(missing)}."] if missing else [])])

@@ -145,10 +145,10 @@ def test_help_names_no_default_that_a_run_would_not_have():
     shown = [" ".join(part.split()) for part in text.split("\n  --")[1:]]
     by_name = {part.split()[0]: part for part in shown}
     for name in settings[:3]:
-        assert by_name[name].endswith("(default: chosen by the pairs; --explain shows it)")
+        assert "(default: chosen by the pairs; --explain shows it)" in by_name[name]
     assert "(default" not in by_name["bf16"] and "Default: on an NVIDIA GPU" in by_name["bf16"]
     assert "true from the last whole checkpoint in output_dir" in by_name["resume_from_checkpoint"]
-    assert by_name["num_beams"].endswith("(default: 4)")
+    assert "(default: 4)" in by_name["num_beams"]
 
 
 @pytest.mark.parametrize(

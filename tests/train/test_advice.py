@@ -84,10 +84,10 @@ def test_a_longer_training_is_advised_by_the_setting_that_ends_it(options, setti
 
 
 def test_a_run_that_diverged_from_its_start_is_not_advised_to_go_on(tmp_path, tiny_train, capsys):
-    """The case `advice-diverged-from-start`. A guess among 300 tokens has a loss of ln 300 = 5.70; 1.25 times is 7.13."""
+    """The case `advice-diverged-from-start`. A guess among 300 tokens has ln 300 = 5.70; 1.25 times is 7.13."""
     assert diverged([13_667_577.0, 5_959_925.0], 300) == (
-        "The training diverged: its loss was 5,959,925.00 at the end, and a guess among all 300 tokens has 5.70. Start "
-        "again with a tenth of --learning_rate (and of --muon_learning_rate)."
+        "The training diverged: its loss was 5,959,925.00 at the end, and a guess among all 300 tokens has 5.70. "
+        "Start again with a tenth of --learning_rate (and of --muon_learning_rate)."
     )
     assert diverged([9.0, 7.12], 300) == diverged([], 300) == ""
     assert diverged([2.0, 7.14], 300)

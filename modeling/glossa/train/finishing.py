@@ -18,6 +18,7 @@ from .advice import (
     judge_translations,
     judge_vocabulary,
 )
+from .evaluation.verdict import count_pairs
 from .judging import score
 from .plan.arguments import Settings
 from .plan.devices import is_sharded, uses_deepspeed
@@ -26,14 +27,24 @@ from .plan.sizing import choosable
 from .progress import duration
 from .restore import whole_model
 from .trainer import GlossaTrainer
+from .verdict import conclusion
 
 SAME_SCORE = 0.05  # maximum difference of two BLEU scores that are printed alike
 
 
 def finish(
-    run: RunFolder, settings: Settings, trainer: GlossaTrainer, pairs: DatasetDict, losses: dict, seconds: float
+    run: RunFolder,
+    settings: Settings,
+    trainer: GlossaTrainer,
+    pairs: DatasetDict,
+    losses: dict,
+    seconds: float,
+    wanted: float,
 ) -> None:
-    """Save the model, score it on the held-out `pairs` and write the reports. All processes must call this."""
+    """Save the model, score it on the held-out `pairs` and write the reports. All processes must call this.
+
+    `wanted` are the passes before `hours` lowered them.
+    """
     training, model = settings.training, whole_model(trainer)
     if training.should_save:
         save(run, trainer, model)
@@ -44,7 +55,7 @@ def finish(
     # The other processes end here. They close the process group, since an open one may abort a process at exit.
     trainer.accelerator.end_training()
     if training.should_save:
-        report(run, settings, trainer, model, losses | (scores if together else scored()), seconds)
+        report(run, settings, trainer, model, losses | (scores if together else scored()), seconds, wanted)
 
 
 def save(run: RunFolder, trainer: GlossaTrainer, model: PreTrainedModel) -> None:
@@ -60,7 +71,13 @@ def save(run: RunFolder, trainer: GlossaTrainer, model: PreTrainedModel) -> None
 
 
 def report(
-    run: RunFolder, settings: Settings, trainer: GlossaTrainer, model: PreTrainedModel, scores: dict, seconds: float
+    run: RunFolder,
+    settings: Settings,
+    trainer: GlossaTrainer,
+    model: PreTrainedModel,
+    scores: dict,
+    seconds: float,
+    wanted: float,
 ) -> None:
     """Save the statistics that scoring added to the config, write the metrics, and print advice."""
     model.config.save_pretrained(run.path)
@@ -87,6 +104,8 @@ def report(
         trainer.push_to_hub()
     for line in _advice(settings, trainer, metrics):
         print(f"Advice: {line}")
+    for line in conclusion(settings, count_pairs(run.data_report), wanted, metrics):
+        print(line)
     print(f"Padding: {metrics['padding']:.1%}. Training time: {duration(seconds)}. Saved in {run.path}")
     if settings.translator.objective == "translation":
         several = getattr(trainer.processing_class, "target_languages", [])

@@ -46,11 +46,6 @@ REMOVED = {
 }  # fmt: skip
 # Settings of the Trainer that Glossa refuses; its messages say why.
 REFUSED = ("per_device_train_batch_size", "generation_num_beams")
-# Meanings of settings of the Trainer, whose own say nothing of Glossa.
-MEANT = {
-    "resume_from_checkpoint": "Continue a run: true from the last whole checkpoint in output_dir, or the folder of "
-    "one. Default: a new run."
-}
 NULL = "null"  # None on the command line
 EMPTY = ("", NULL, "~")  # how YAML writes None
 KINDS = {kind.__name__: kind for kind in (bool, int, float)}  # types parsed here; others are texts
@@ -147,7 +142,7 @@ def _inherited() -> dict[str, Setting]:
                 name, annotation = item.target.id, ast.unparse(item.annotation)
                 default, meaning, is_setting = _value(item.value)
                 if is_setting and "ClassVar" not in annotation:
-                    meaning = MEANT.get(name) or meaning or meanings.get(name, "")
+                    meaning = meaning or meanings.get(name, "")
                     found[name] = Setting(name, "training", annotation, default, meaning, RANGES.get(name, ""), True)
     return found
 

@@ -248,6 +248,11 @@ class TrainingSettings:
         50, "Steps between log lines; a value below 1 is a fraction of all steps.", interval="(0, inf)"
     )
     report_to: str = setting("tensorboard", "Where to report curves: tensorboard, trackio, wandb, none.")
+    resume_from_checkpoint: str | None = setting(
+        None,
+        "Continue a run: true from the last whole checkpoint in output_dir, or from the checkpoint in this folder. "
+        "Default: a new run.",
+    )
     seed: int = setting(1, "Seed of weights, dropout and batch order.", interval="[0, 4294967295]")
     lora_rank: int = setting(
         0,
