@@ -18,7 +18,7 @@ from glossa.train.plan.arguments import parse_settings
 from glossa.train.plan.sizing import LESS_DROPOUT, SEEN, SHORT
 from glossa.train.run import train
 
-from .reproduce import DOCS, add_result, read_commit, read_results
+from .reproduce import DOCS, add_result, read_commit, read_results, write_table
 from .timing import machine, table
 from .tuning import SIDES
 
@@ -45,18 +45,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--results", type=Path, default=DOCS / "results.json", metavar="FILE", help="the finished rows"
     )
+    parser.add_argument("--write", action="store_true", help="write the table into docs/quality.md; train nothing")
 
 
 def run(arguments: argparse.Namespace) -> None:
     for pairs, passes in ROWS:
         place = {"table": "verdict", "row": f"{pairs:,} pairs, {passes} passes", "seed": 1}
         known = any(place.items() <= result.items() for result in read_results(arguments.results))
-        if known or not arguments.anki or pairs * passes > arguments.sentences:
+        if known or arguments.write or not arguments.anki or pairs * passes > arguments.sentences:
             continue
         commit = read_commit()
         metrics = measure(arguments, pairs, passes)
         add_result(arguments.results, place | {"commit": commit, **machine()} | {"metrics": metrics}, place)
-    print(f"\n{table_lines(read_results(arguments.results))}")
+    lines = table_lines(read_results(arguments.results))
+    print(f"\n{lines}\n\nRUNS = {tuple(runs(read_results(arguments.results)))}")
+    if arguments.write:
+        write_table(DOCS / "quality.md", "verdict", lines)
 
 
 def measure(arguments: argparse.Namespace, pairs: int, passes: int) -> dict:
@@ -109,8 +113,8 @@ def runs(results: list[dict]) -> list[tuple[int, float, float]]:
     found = [result["metrics"] for result in results if result["table"] == "verdict"]
     known = [(metrics["pairs"], metrics["passes"], round(metrics["chrf"], 1)) for metrics in found]
     for name, row, pairs in LONGER:
-        metrics = next(r["metrics"] for r in results if (r["table"], r["row"], r["seed"]) == (name, row, 1))
-        known.append((pairs, round(metrics["epochs"]), round(metrics["test"]["greedy"]["chrf"]["score"], 1)))
+        for metrics in (r["metrics"] for r in results if (r["table"], r["row"], r["seed"]) == (name, row, 1)):
+            known.append((pairs, round(metrics["epochs"]), round(metrics["test"]["greedy"]["chrf"]["score"], 1)))
     return sorted(known)
 
 
@@ -131,5 +135,4 @@ def table_lines(results: list[dict]) -> str:
     done = {(result["metrics"]["pairs"], result["metrics"]["passes"]) for result in found}
     missing = [f"{pairs:,} pairs, {passes} passes" for pairs, passes in ROWS if (pairs, passes) not in done]
     lines = [table(rows)] if rows else []
-    lines.append(f"RUNS = {tuple(runs(results))}")
     return "\n\n".join([*lines, *([f"Missing: {'; '.join(missing)}."] if missing else [])])

@@ -1,5 +1,7 @@
 """Advice after a training, from logs and counts made by hand."""
 
+from types import SimpleNamespace
+
 import numpy
 import pytest
 from datasets import Dataset
@@ -8,6 +10,7 @@ from glossa import GlossaConfig
 from glossa.base.run_folder import RunFolder
 from glossa.train import advice
 from glossa.train.advice import advise, count_tokens, diverged, judge_length, judge_translations, judge_vocabulary
+from glossa.train.finishing import explain_scores
 from glossa.train.plan.arguments import parse_settings
 
 
@@ -94,6 +97,25 @@ def test_a_run_that_diverged_from_its_start_is_not_advised_to_go_on(tmp_path, ti
     tiny_train(tmp_path / "run", learning_rate=1000, warmup_steps=0, max_steps=8, logging_steps=2)
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Advice: ")]
     assert len(lines) == 1 and lines[0].startswith("Advice: The training diverged: its loss was ")
+
+
+def test_two_greedy_scores_of_the_same_weights_are_explained():
+    """The case `two-greedy-scores`."""
+    history = [{"step": 11, "eval_bleu": 2.79}, {"step": 22, "eval_bleu": 3.67}, {"step": 22, "loss": 1.0}]
+    state = SimpleNamespace(best_global_step=22, global_step=30, log_history=history)
+    scores = {"validation": {"greedy": {"scores": {"single": {"bleu": {"score": 6.29}}}}}}
+    line = explain_scores(state, training(), scores)
+    assert line.startswith(
+        "Greedy validation BLEU is 6.29, and was 3.67 at step 22 with the same weights: training tra"
+    )
+    assert "once, and `glossa translate` sentence by sentence" in line and "in bf16" not in line
+    assert "once in bf16, and" in explain_scores(state, training("--bf16", "true"), scores)
+    scores["validation"]["greedy"]["scores"]["single"]["bleu"]["score"] = 3.7
+    assert explain_scores(state, training(), scores) == explain_scores(state, training(), {}) == ""
+    state.best_global_step = 11
+    assert "was 2.79 at step 11" in explain_scores(state, training(), scores)
+    averaged = training("--average_checkpoints", "2")
+    assert explain_scores(state, averaged, scores) == "", "other weights"
 
 
 def test_a_training_that_stops_early_is_not_advised_to():

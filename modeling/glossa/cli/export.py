@@ -29,7 +29,7 @@ NEEDED = {
     "argos": ["ctranslate2", "sentencepiece"],
     "onnx": ["onnx", "onnxscript"],
     "web": ["onnx", "onnxscript", "onnxruntime"],
-    "transformers.js": ["onnx", "onnxscript", "onnxruntime"],
+    "transformers.js": ["onnx", "onnxscript"],
 }
 # Weight types of CTranslate2.
 TYPES = ("int8", "int8_float32", "int8_float16", "int8_bfloat16", "int16", "float16", "bfloat16", "float32")

@@ -208,7 +208,7 @@ def test_missing_package_error_has_the_install_command(monkeypatch):
 
 @pytest.mark.parametrize(
     ("kind", "package"),
-    [("web", "onnx"), ("onnx", "onnxscript"), ("transformers.js", "onnxruntime"), ("argos", "sentencepiece")],
+    [("web", "onnx"), ("onnx", "onnxscript"), ("transformers.js", "onnxscript"), ("argos", "sentencepiece")],
 )
 def test_an_export_names_a_missing_package_before_any_work(tmp_path, monkeypatch, tiny_run, kind, package):
     """The case `export-web-without-engine`."""
