@@ -118,6 +118,13 @@ def test_two_greedy_scores_of_the_same_weights_are_explained():
     assert explain_scores(state, averaged, scores) == "", "other weights"
 
 
+def test_a_training_that_the_hours_cut_short_needs_hours_alone():
+    given = training("--hours", "2", "--num_train_epochs", "3")
+    assert "twice the --hours." in advise(log(bleu=[10, 20]), given, wanted=4)[0]
+    assert "twice the --hours and --num_train_epochs." in advise(log(bleu=[10, 20]), given, wanted=3)[0]
+    assert "with more --hours, or" in judge_translations({"empty": 0.5}, 3, given, wanted=4)
+
+
 def test_a_training_that_stops_early_is_not_advised_to():
     history = log(validation=[3, 2, 2.1], bleu=[10, 20, 19])
     (line,) = advise(history, training("--early_stopping_patience", "3"))

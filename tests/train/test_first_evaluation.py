@@ -102,13 +102,17 @@ def test_a_new_model_must_be_better_than_frequencies(loss, warned, caplog):
     assert frequency_loss(rows) == pytest.approx(by_hand)
     watcher = FirstEvaluation(rows, None)
     arguments = SimpleNamespace(learning_rate=0.1, get_warmup_steps=lambda steps: 4)
-    state = SimpleNamespace(global_step=0, max_steps=9, is_world_process_zero=True)
+    state = SimpleNamespace(global_step=0, max_steps=9, is_world_process_zero=True, log_history=[{"loss": 3.0}])
     watcher.on_train_begin(arguments, state, None)
     with caplog.at_level(logging.WARNING):
         state.global_step = 4  # the rate is still rising: the case `no-learning-in-warmup`
         watcher.on_evaluate(arguments, state, None, {"eval_loss": 9.0, "eval_bleu": 0.0})
         assert not caplog.text
         state.global_step = 5
+        for falling in (2.0, 1.98):  # by a third; then by one percent and more
+            watcher.on_evaluate(arguments, state, None, {"eval_loss": 9.0, "eval_bleu": 0.0})
+            state.log_history.append({"loss": falling})
+            assert not caplog.text
         for _ in range(2):
             watcher.on_evaluate(arguments, state, None, {"eval_loss": loss * by_hand, "eval_bleu": 0.0})
     assert caplog.text.count("shows no improvement") == int(warned)

@@ -102,7 +102,7 @@ def report(
         print(line)
     if settings.training.push_to_hub:
         trainer.push_to_hub()
-    for line in _advice(settings, trainer, metrics):
+    for line in _advice(settings, trainer, metrics, wanted):
         print(f"Advice: {line}")
     for line in conclusion(settings, count_pairs(run.data_report), wanted, metrics):
         print(line)
@@ -138,7 +138,7 @@ def explain_scores(state: TrainerState, training: GlossaTrainingArguments, score
     )
 
 
-def _advice(settings: Settings, trainer: GlossaTrainer, metrics: dict) -> list[str]:
+def _advice(settings: Settings, trainer: GlossaTrainer, metrics: dict, wanted: float) -> list[str]:
     """Advice on settings, from the log, the scores and the training data."""
     validation = metrics.get("validation", {})  # empty in pretraining
     greedy = validation.get("greedy") or validation.get("all, greedy")
@@ -151,7 +151,7 @@ def _advice(settings: Settings, trainer: GlossaTrainer, metrics: dict) -> list[s
     tokens = getattr(config, "decoder_vocab_size", None) or getattr(config, "vocab_size", None)
     if tokens and (line := diverged(losses, tokens)):
         return [line]  # other advice is for runs that learn
-    lines = advise(trainer.state.log_history, training, trainer.state.max_steps, averaged)
+    lines = advise(trainer.state.log_history, training, trainer.state.max_steps, averaged, wanted)
     lowest = 0.0
     if settings.translator.objective == "translation":
         decodings = [found for found in validation.values() if "file" not in found]
@@ -160,7 +160,7 @@ def _advice(settings: Settings, trainer: GlossaTrainer, metrics: dict) -> list[s
         for found, bleu in zip(decodings, scores, strict=True):
             lines.append(judge_length(found["length"], found["num_beams"], bleu, found["implausible"], folder))
         worst: dict[str, float] = max((found["implausible"] for found in decodings), key=implausible_share, default={})
-        lines.append(judge_translations(worst, lowest, training))
+        lines.append(judge_translations(worst, lowest, training, wanted))
     learned = settings.translator.init_from is None and settings.tokenizer.tokenizer is None
     learned = learned and settings.tokenizer.tokenizer_model == "bpe" and "vocab_size" not in choosable(settings)
     if learned and "labels" in trainer.train_dataset.column_names:

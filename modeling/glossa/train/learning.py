@@ -11,6 +11,7 @@ from .advice import long_warmup
 logger = logging.getLogger(__name__)
 
 UNTRANSLATED = 1.0, 25.0  # BLEU and chrF++ of a start that does not translate; BLEU alone is 0 of very short sentences
+FALLING = 0.99  # times the training loss of the log line before: a new model still learns
 SAMPLE = 10_000  # rows for the token frequencies
 
 
@@ -64,6 +65,9 @@ class FirstEvaluation(TrainerCallback):
             return
         if state.global_step <= args.get_warmup_steps(state.max_steps):
             return  # the rate is still rising
+        losses = [entry["loss"] for entry in state.log_history if "loss" in entry][-2:]
+        if not self.start and (len(losses) < 2 or losses[1] < FALLING * losses[0]):
+            return  # a new model begins above the loss of token frequencies, and may be on its way
         self.is_done = True
         if self.loss is not None and loss >= self.loss:
             before = "before training" if self.start else "for a prediction by token frequency"

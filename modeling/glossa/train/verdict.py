@@ -1,5 +1,6 @@
 """What a run can become, said before it trains and after it, with the commands that would help most."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -60,7 +61,7 @@ def _help(settings: Settings, is_enough: bool, wanted: float) -> list[str]:
     training, data, lines = settings.training, settings.data, []
     if training.hours is not None and training.num_train_epochs < wanted:
         hours = training.hours * wanted / training.num_train_epochs
-        lines.append(f"  for all passes: --hours {hours:.2g}")
+        lines.append(f"  for all passes: --hours {math.ceil(10 * hours) / 10:g}")
     starts = list(published_starts(data.source_language, data.target_language))[:STARTS]
     if starts and not settings.translator.init_from:
         lines.append(f"  a published start (names are not checked online): --init_from {', or '.join(starts)}")
