@@ -104,10 +104,11 @@ def report(
         trainer.push_to_hub()
     for line in _advice(settings, trainer, metrics, wanted):
         print(f"Advice: {line}")
-    for line in conclusion(settings, count_pairs(run.data_report), wanted, metrics):
+    translates = settings.translator.objective == "translation"
+    for line in conclusion(settings, count_pairs(run.data_report), wanted, metrics) if translates else ():
         print(line)
     print(f"Padding: {metrics['padding']:.1%}. Training time: {duration(seconds)}. Saved in {run.path}")
-    if settings.translator.objective == "translation":
+    if translates:
         several = getattr(trainer.processing_class, "target_languages", [])
         chosen = getattr(trainer.processing_class, "tgt_lang", None)  # set for models of other families
         into = f" --target_language {several[0]}" if several and chosen not in several else ""
