@@ -8,9 +8,9 @@ import numpy
 
 # Pairs, passes and greedy chrF++ on test pairs, of runs of `python -m benchmarks verdict`, which prints these lines.
 RUNS = (
-    (500, 2, 1.3), (500, 8, 6.2), (500, 25, 14.5), (2_000, 2, 4.1), (2_000, 8, 13.6), (7_000, 2, 10.9),
-    (20_000, 2, 21.2), (20_116, 6, 36.2), (29_000, 3, 37.1), (29_000, 6, 57.3), (29_000, 30, 63.1),
-    (165_000, 1, 48.8), (165_000, 5, 62.2), (165_000, 12, 64.3),
+    (500, 2, 1.3), (500, 8, 6.2), (500, 25, 14.5), (2_000, 2, 4.1), (2_000, 8, 13.6), (2_000, 25, 22.2),
+    (7_000, 2, 10.9), (20_000, 2, 21.2), (20_116, 6, 36.2), (29_000, 3, 37.1), (29_000, 6, 57.3),
+    (29_000, 30, 63.1), (165_000, 1, 48.8), (165_000, 5, 62.2), (165_000, 12, 64.3),
 )  # fmt: skip
 CEILING = 70  # chrF++ that no run of the table reaches; between 0 and this, scores follow a logistic curve
 MOST_PASSES = 30  # further passes were not measured
