@@ -22,6 +22,7 @@ BENCHMARKS = {
     "prepare": ("prepare", "glossa prepare by processes, and on Ray: time, memory, and equal files"),
     "reproduce": ("reproduce", "the tables of docs/results.md, from recipes; finished runs are not repeated"),
     "tuning": ("tuning", "what fine-tuning gives: with all weights, with LoRA, alone, and MarianMT by hand"),
+    "verdict": ("verdict", "what a short run can become, by the number of pairs and passes"),
     "repair": ("repair", "what a translation memory gives a model that reads it, by the score of the match"),
     "terms": ("terms", "what a glossary does: terms in place, beside the model's own word, BLEU, time"),
     "day": ("day", "a day of a translator whose corrections enter the memory, or are trained"),

@@ -138,6 +138,19 @@ def test_help_of_train_has_the_common_settings_or_all():
     assert all(recipe in few for recipe in catalog.recipes())
 
 
+def test_help_names_no_default_that_a_run_would_not_have():
+    """The case `memory-help`."""
+    settings = ["learning_rate", "d_model", "num_train_epochs", "bf16", "resume_from_checkpoint", "num_beams"]
+    _, text, _ = answer("train", "--help", *settings)
+    shown = [" ".join(part.split()) for part in text.split("\n  --")[1:]]
+    by_name = {part.split()[0]: part for part in shown}
+    for name in settings[:3]:
+        assert "(default: chosen by the pairs; --explain shows it)" in by_name[name]
+    assert "(default" not in by_name["bf16"] and "Default: on an NVIDIA GPU" in by_name["bf16"]
+    assert "true from the last whole checkpoint in output_dir" in by_name["resume_from_checkpoint"]
+    assert "(default: 4)" in by_name["num_beams"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -167,6 +167,9 @@ def test_a_spreadsheet_is_as_large_as_its_rows(tmp_path, dimension):
         ("a.csv", 'fr_text,en_text,id\nVa,Go,1\na,"b, c; d",2\n'),
         ("a.csv", 'sentence_fr,sentence_en\nVa,Go\na,"b, c; d"\n'),
         ("a.csv", 'Target text;Source text\nVa;Go\na;"b, c; d"\n'),
+        # The case `csv-language-header`, and the names of FLORES.
+        ("a.csv", 'French words/sentences,English words/sentences\nVa,Go\na,"b, c; d"\n'),
+        ("a.csv", 'sentence_fra_Latn,id,sentence_eng_Latn\nVa,1,Go\na,2,"b, c; d"\n'),
         ("a.tsv", "Title\nDate\t2024\nfr-FR\ten-US\nVa\tGo\na\tb, c; d\n"),
     ],
 )

@@ -1,5 +1,7 @@
 """Advice after a training, from logs and counts made by hand."""
 
+from types import SimpleNamespace
+
 import numpy
 import pytest
 from datasets import Dataset
@@ -7,7 +9,8 @@ from datasets import Dataset
 from glossa import GlossaConfig
 from glossa.base.run_folder import RunFolder
 from glossa.train import advice
-from glossa.train.advice import advise, count_tokens, judge_length, judge_translations, judge_vocabulary
+from glossa.train.advice import advise, count_tokens, diverged, judge_length, judge_translations, judge_vocabulary
+from glossa.train.finishing import explain_scores
 from glossa.train.plan.arguments import parse_settings
 
 
@@ -63,7 +66,7 @@ def test_a_tuned_model_is_compared_with_its_start():
 
 def test_a_training_whose_rate_never_reached_its_peak():
     lines = advise(log(), training("--warmup_steps", "1000"), 36)
-    assert len(lines) == 1 and "last of 36 steps, since --warmup_steps is 1000" in lines[0]
+    assert len(lines) == 1 and "(--warmup_steps 1000) is as long as the run (36 steps)" in lines[0]
     assert advise(log(), training("--warmup_steps", "35"), 36) == []
     assert advise(log(), training("--warmup_steps", "0.9"), 36) == []
 
@@ -81,6 +84,45 @@ def test_a_longer_training_is_advised_by_the_setting_that_ends_it(options, setti
     assert f"twice the {setting}." in advise(log(bleu=[10, 20]), given)[0]
     assert f"with more {setting}." in advise(log(validation=[3.0, 3.0]), given)[0]
     assert f"with more {setting}, or" in judge_translations({"empty": 0.5}, 3, given)
+
+
+def test_a_run_that_diverged_from_its_start_is_not_advised_to_go_on(tmp_path, tiny_train, capsys):
+    """The case `advice-diverged-from-start`. A guess among 300 tokens has ln 300 = 5.70; 1.25 times is 7.13."""
+    assert diverged([13_667_577.0, 5_959_925.0], 300) == (
+        "The training diverged: its loss was 5,959,925.00 at the end, and a guess among all 300 tokens has 5.70. "
+        "Start again with a tenth of --learning_rate (and of --muon_learning_rate)."
+    )
+    assert diverged([9.0, 7.12], 300) == diverged([], 300) == ""
+    assert diverged([2.0, 7.14], 300)
+    tiny_train(tmp_path / "run", learning_rate=1000, warmup_steps=0, max_steps=8, logging_steps=2)
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Advice: ")]
+    assert len(lines) == 1 and lines[0].startswith("Advice: The training diverged: its loss was ")
+
+
+def test_two_greedy_scores_of_the_same_weights_are_explained():
+    """The case `two-greedy-scores`."""
+    history = [{"step": 11, "eval_bleu": 2.79}, {"step": 22, "eval_bleu": 3.67}, {"step": 22, "loss": 1.0}]
+    state = SimpleNamespace(best_global_step=22, global_step=30, log_history=history)
+    scores = {"validation": {"greedy": {"scores": {"single": {"bleu": {"score": 6.29}}}}}}
+    line = explain_scores(state, training(), scores)
+    assert line.startswith(
+        "Greedy validation BLEU is 6.29, and was 3.67 at step 22 with the same weights: training tra"
+    )
+    assert "once, and `glossa translate` sentence by sentence" in line and "in bf16" not in line
+    assert "once in bf16, and" in explain_scores(state, training("--bf16", "true"), scores)
+    scores["validation"]["greedy"]["scores"]["single"]["bleu"]["score"] = 3.7
+    assert explain_scores(state, training(), scores) == explain_scores(state, training(), {}) == ""
+    state.best_global_step = 11
+    assert "was 2.79 at step 11" in explain_scores(state, training(), scores)
+    averaged = training("--average_checkpoints", "2")
+    assert explain_scores(state, averaged, scores) == "", "other weights"
+
+
+def test_a_training_that_the_hours_cut_short_needs_hours_alone():
+    given = training("--hours", "2", "--num_train_epochs", "3")
+    assert "twice the --hours." in advise(log(bleu=[10, 20]), given, wanted=4)[0]
+    assert "twice the --hours and --num_train_epochs." in advise(log(bleu=[10, 20]), given, wanted=3)[0]
+    assert "with more --hours, or" in judge_translations({"empty": 0.5}, 3, given, wanted=4)
 
 
 def test_a_training_that_stops_early_is_not_advised_to():

@@ -12,7 +12,7 @@ from glossa.base.run_folder import RunFolder
 from glossa.cli import train as command
 from glossa.train.hub.facts import Run
 from glossa.train.inputs import load_watched
-from glossa.train.learning import FirstEvaluation, frequency_loss
+from glossa.train.learning import FirstEvaluation, RunLength, frequency_loss
 from glossa.train.plan import catalog
 from glossa.train.plan.arguments import parse_settings
 
@@ -90,8 +90,8 @@ def test_a_start_that_translates_is_not(tuned, learned_run, caplog):
 
 def test_a_rate_that_changes_nothing_is_said_at_once_and_at_the_end(tuned, learned_run, caplog, capsys):
     with caplog.at_level(logging.WARNING):
-        tuned(learned_run, learning_rate=1e-20)
-    assert caplog.text.count("The first evaluation shows no improvement") == 1
+        tuned(learned_run, learning_rate=1e-20, warmup_steps=0)
+    assert caplog.text.count("The first evaluation after warm-up shows no improvement") == 1
     assert "Advice: The tuned model equals its start: loss" in capsys.readouterr().out
 
 
@@ -101,10 +101,34 @@ def test_a_new_model_must_be_better_than_frequencies(loss, warned, caplog):
     by_hand = -(3 / 4 * math.log(3 / 4) + 1 / 4 * math.log(1 / 4))
     assert frequency_loss(rows) == pytest.approx(by_hand)
     watcher = FirstEvaluation(rows, None)
-    arguments, state = SimpleNamespace(learning_rate=0.1), SimpleNamespace(global_step=0, is_world_process_zero=True)
+    arguments = SimpleNamespace(learning_rate=0.1, get_warmup_steps=lambda steps: 4)
+    state = SimpleNamespace(global_step=0, max_steps=9, is_world_process_zero=True, log_history=[{"loss": 3.0}])
     watcher.on_train_begin(arguments, state, None)
-    state.global_step = 5
     with caplog.at_level(logging.WARNING):
+        state.global_step = 4  # the rate is still rising: the case `no-learning-in-warmup`
+        watcher.on_evaluate(arguments, state, None, {"eval_loss": 9.0, "eval_bleu": 0.0})
+        assert not caplog.text
+        state.global_step = 5
+        for falling in (2.0, 1.98):  # by a third; then by one percent and more
+            watcher.on_evaluate(arguments, state, None, {"eval_loss": 9.0, "eval_bleu": 0.0})
+            state.log_history.append({"loss": falling})
+            assert not caplog.text
         for _ in range(2):
             watcher.on_evaluate(arguments, state, None, {"eval_loss": loss * by_hand, "eval_bleu": 0.0})
     assert caplog.text.count("shows no improvement") == int(warned)
+
+
+@pytest.mark.parametrize(("warmup", "warned"), [(200, True), (149, False)])
+def test_a_warmup_that_outlasts_the_run_is_named_at_its_start(warmup, warned, caplog):
+    """The case `no-learning-in-warmup`."""
+    state = SimpleNamespace(max_steps=150, logging_steps=50, is_world_process_zero=True)
+    with caplog.at_level(logging.WARNING):
+        RunLength(0).on_train_begin(SimpleNamespace(get_warmup_steps=lambda steps: warmup), state, None)
+    assert ("(--warmup_steps 200) is as long as the run (150 steps) or longer" in caplog.text) == warned
+
+
+@pytest.mark.parametrize(("steps", "logs", "every"), [(84, 10, 8), (500, 10, 50), (9, 10, 1), (84, 0, 50)])
+def test_a_short_run_logs_ten_times_unless_told_otherwise(steps, logs, every):
+    state = SimpleNamespace(max_steps=steps, logging_steps=50, is_world_process_zero=True)
+    RunLength(logs).on_train_begin(SimpleNamespace(get_warmup_steps=lambda steps: 0), state, None)
+    assert state.logging_steps == every

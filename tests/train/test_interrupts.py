@@ -120,6 +120,41 @@ def test_a_signal_saves_and_the_run_continues_exactly(tmp_path, tiny_train, act,
     assert same_weights(whole, resumed)
 
 
+def test_a_signal_ends_an_evaluation_with_its_batch(tmp_path, tiny_train, monkeypatch, caplog):
+    """The case `ctrl-c-in-evaluation`."""
+    settings = SHORT | {"eval_strategy": "steps", "eval_steps": 4, "per_device_eval_batch_size": 1, "logging_steps": 2}
+    whole = tiny_train(tmp_path / "whole", **settings)
+    step, batches, searched = GlossaTrainer.prediction_step, [], []
+
+    def interrupted(trainer, model, inputs, *args, **kwargs):
+        batches.append(trainer.state.global_step)
+        if len(batches) == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+        loss, found, labels = step(trainer, model, inputs, *args, **kwargs)
+        searched.append(found.shape[1])
+        return loss, found, labels
+
+    monkeypatch.setattr(GlossaTrainer, "prediction_step", interrupted)
+    with caplog.at_level(logging.WARNING), pytest.raises(SystemExit) as end:
+        tiny_train(tmp_path / "run", **settings)
+    assert end.value.code == 130 and batches == [4, 4]
+    assert searched[1] == 2, "the start and one token"
+    assert f"Saved {tmp_path}/run/checkpoint-4. Continue with" in caplog.text
+    monkeypatch.setattr(GlossaTrainer, "prediction_step", step)
+    assert same_weights(whole, tiny_train(tmp_path / "run", **settings, resume_from_checkpoint="true"))
+
+
+def test_a_signal_in_the_evaluation_before_training_saves_nothing(tmp_path, monkeypatch, caplog):
+    saver = SaveOnSignal(SimpleNamespace(accelerator=SimpleNamespace(num_processes=1)))
+    state = SimpleNamespace(global_step=0)
+    saver.received = signal.SIGINT
+    assert saver.on_prediction_step(None, state, None) is None, "no handlers: a score after the training"
+    saver.previous = {signal.SIGINT: signal.SIG_DFL}
+    with caplog.at_level(logging.WARNING), pytest.raises(Interrupted):
+        saver.on_prediction_step(None, state, None)
+    assert "Nothing is trained yet" in caplog.text
+
+
 def test_a_second_run_in_the_folder_is_refused_while_the_first_lives(tmp_path, tiny_settings, act):
     arguments = tiny_settings(tmp_path / "run", **SHORT)
     refused = []

@@ -8,6 +8,7 @@ import torch
 
 from glossa.train import trial
 from glossa.train.plan.arguments import Origin, parse_settings
+from glossa.train.plan.sizing import show_choices
 from glossa.train.trial import limit_passes
 
 
@@ -34,6 +35,34 @@ def test_a_short_run_is_advised_to_have_less_dropout(monkeypatch, caplog, passes
         settings = parse_settings(["--num_train_epochs", str(passes), "--hours", "1"])
         limit_passes(settings, SimpleNamespace(model=model))
     assert ("--dropout 0.1" in caplog.text) == said
+
+
+@pytest.mark.parametrize(
+    ("hours", "kept", "advised"),
+    [(0.41, True, "4.1 --dropout 0.1 --augmentation standard"), (0.39, False, "3.9 --dropout 0.1")],
+)
+def test_a_chosen_augmentation_needs_four_passes_in_the_hours(monkeypatch, caplog, hours, kept, advised):
+    """The case `hours-augmentation`: 43 passes are chosen by the pairs, fewer fit; ten passes take an hour."""
+    monkeypatch.setattr(trial, "seconds_per_pass", lambda trainer: 360 / 1.3)
+    chosen = {"num_train_epochs": 43, "dropout": 0.1, "augmentation": {"items": 0.1}}
+    settings = parse_settings(["--hours", str(hours)]).with_values(chosen, Origin("chosen", "for 7,000 pairs"))
+    dropped = []
+    model = SimpleNamespace(config=SimpleNamespace(dropout=0.1))
+    trainer = SimpleNamespace(model=model, drop_augmentation=lambda: dropped.append(True))
+    settings = limit_passes(settings, trainer)
+    assert (settings.data.shares != {}, dropped) == (kept, [] if kept else [True])
+    with caplog.at_level(logging.INFO):
+        show_choices(settings)
+    assert caplog.messages[-1] == f"Chosen for 7,000 pairs: --num_train_epochs {advised}"
+
+
+def test_no_smaller_model_is_advised_for_a_start(monkeypatch, caplog):
+    monkeypatch.setattr(trial, "seconds_per_pass", lambda trainer: 3600)
+    for start in ("", "runs/other"):
+        settings = parse_settings(["--hours", "1", *(["--init_from", start] if start else [])])
+        limit_passes(settings, SimpleNamespace(model=SimpleNamespace(config=SimpleNamespace(dropout=0.1))))
+    new, tuned = [message for message in caplog.messages if message.startswith("Only")]
+    assert new.endswith("Give more --hours, or a smaller model.") and tuned.endswith("Give more --hours.")
 
 
 def test_the_trial_extrapolates_from_a_few_batches(monkeypatch, tmp_path, tiny_train):

@@ -14,6 +14,8 @@ SENTENCE = "A man in a blue shirt is standing on a ladder."
     ("source", "translation", "expected"),
     [
         (SENTENCE, "Ein Mann in einem blauen Hemd steht auf einer Leiter.", ""), (SENTENCE, "", "empty"),
+        # The case `wordless-translations`.
+        (SENTENCE, "« » « » ». »", "empty"), (SENTENCE, "♪", "empty"), ("♪ ...", "« »", ""), ("Six.", "6", ""),
         ("...", "", ""), (SENTENCE, SENTENCE.upper(), "copied"),
         ("Arnold Schwarzenegger", "Arnold Schwarzenegger", ""),
         (SENTENCE, "Ein Mann, ein Mann, ein Mann, ein Mann, ein Mann, ein Mann", "repetitive"),

@@ -16,13 +16,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..base.errors import GlossaError
+from ..base.errors import GlossaError, require
 from ..translate.loading import check_name, load_config, load_model, load_tokenizer, read_config
 from .options import option, read
 from .shared_options import ModelOptions
 
 FAMILIES = ("bart", "marian", "mbart", "pegasus")
 FORMATS = [*FAMILIES, "ctranslate2", "argos", "onnx", "web", "transformers.js"]
+# Packages of the extra `engine` that a format needs.
+NEEDED = {
+    "ctranslate2": ["ctranslate2"],
+    "argos": ["ctranslate2", "sentencepiece"],
+    "onnx": ["onnx", "onnxscript"],
+    "web": ["onnx", "onnxscript", "onnxruntime"],
+    "transformers.js": ["onnx", "onnxscript"],
+}
 # Weight types of CTranslate2.
 TYPES = ("int8", "int8_float32", "int8_float16", "int8_bfloat16", "int16", "float16", "bfloat16", "float32")
 
@@ -59,6 +67,8 @@ def main(argv: list[str]) -> None:
     if arguments.quantization and arguments.to not in ("ctranslate2", "argos"):
         raise GlossaError(f"--quantization is for --to ctranslate2 and argos, not for {arguments.to}. Leave it out.")
 
+    for package in NEEDED.get(arguments.to, ()):
+        require(package, "engine")
     if arguments.to == "web":
         export_page(arguments, folder)
         return

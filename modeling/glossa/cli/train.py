@@ -151,7 +151,8 @@ def print_help(names: Iterable[str], purpose: str | None = __doc__, brief: bool 
     for group, members in groups.items():
         print(f"\n{group}:")
         for setting in members:
-            _print_setting(setting.name, setting.meaning, setting.default, brief)
+            default = "chosen by the pairs; --explain shows it" if setting.is_chosen else setting.default
+            _print_setting(setting.name, setting.meaning, default, brief)
             if setting.name == "filters":
                 for one in FILTERS.values():
                     _print_setting(f"{PREFIX}{one.name}", one.meaning, one.default, brief)
@@ -160,7 +161,7 @@ def print_help(names: Iterable[str], purpose: str | None = __doc__, brief: bool 
 
 
 def _print_setting(name: str, meaning: str, default: Any, brief: bool) -> None:
-    shown = "" if default in (None, [], {}, "") else f" (default: {default})"
+    shown = "" if default in (None, [], {}, "") or "Default: " in meaning else f" (default: {default})"
     meaning = " ".join(meaning.split())
     if brief:
         print(f"  --{name:32} {textwrap.shorten(meaning, 72, placeholder=' ...')}{shown}")

@@ -20,7 +20,7 @@ OTHER_VARIANT = "other variant of a language"
 SET_ASIDE = (HEADER, CONTINUED, UNTRANSLATED, OTHER_LANGUAGE, OTHER_VARIANT)
 _VARIANT = re.compile(r"([a-z]{2,3})([-_]([a-z]{2}|[a-z]{4}|\d{3}))+", re.I)
 _ROLES = {"src": "source", "tgt": "target", "trg": "target"}
-_TEXT = ("text", "texts", "sentence", "sentences", "segment", "segments", "string", "phrase", "side")
+_TEXT = ("text", "texts", "sentence", "sentences", "segment", "segments", "string", "phrase", "side", "word", "words")
 
 
 @dataclass(frozen=True)
@@ -121,13 +121,18 @@ def _choose(columns: Columns, present: tuple[str, ...]) -> tuple[str, str] | Non
 
 
 def role_of(name: str) -> str:
-    """The language or side of a column name: "en" for "en_US", "English" and "en_text", "source" for "src"."""
+    """The language or side of a column name: "source" for "src", and "en" for "en_US", "English" and "en_text".
+
+    It is "en" also for "English words/sentences", and for "sentence_eng_Latn", as in FLORES.
+    """
     name = name.strip().casefold()
     if known := _ROLES.get(name) or language_code(name):
         return known
-    words = [word for word in re.split(r"[ _-]", name) if word not in _TEXT]
+    words = [word for word in re.split(r"[ _/-]", name) if word not in _TEXT]
     if len(words) == 1 and words[0] != name:
         return _ROLES.get(words[0]) or language_code(words[0]) or words[0]
+    if len(words) == 2 and "_".join(words) != name and re.fullmatch(r"[a-z]{3} [a-z]{4}", " ".join(words)):
+        name = language_code(words[0]) or name  # a language with its script
     variant = _VARIANT.fullmatch(name)
     return variant[1] if variant else name
 

@@ -1,5 +1,6 @@
 """Advice from the log of a finished run: one line per problem, with the setting to change."""
 
+import math
 import shlex
 from collections.abc import Sequence
 
@@ -28,7 +29,11 @@ LEARNED, PERFECT = 10, 90
 
 
 def advise(
-    history: list[dict], training: GlossaTrainingArguments, steps: int = 0, average_bleu: float | None = None
+    history: list[dict],
+    training: GlossaTrainingArguments,
+    steps: int = 0,
+    average_bleu: float | None = None,
+    wanted: float = 0.0,
 ) -> list[str]:
     """Advice from the log of a training.
 
@@ -37,26 +42,44 @@ def advise(
         training: The settings of the training.
         steps: The total number of steps.
         average_bleu: Greedy validation BLEU of the averaged checkpoints; None without averaging.
+        wanted: The passes before `hours` lowered them.
     """
     losses = [entry["loss"] for entry in history if "loss" in entry]
     validation = [entry["eval_loss"] for entry in history if "eval_loss" in entry]
     bleu = [entry["eval_bleu"] for entry in history if "eval_bleu" in entry]
-    found = [_warmup(training.get_warmup_steps(steps), steps), _divergence(losses), _average(bleu, average_bleu)]
+    found = [long_warmup(training.get_warmup_steps(steps), steps), _divergence(losses), _average(bleu, average_bleu)]
     if max(bleu, default=0) < PERFECT:
         found += [
             _start(history),
-            _unchanged(validation, training),
-            _progress(bleu, training),
+            _unchanged(validation, lengthen(training, wanted)),
+            _progress(bleu, lengthen(training, wanted)),
             _overfitting(validation, bleu, training.early_stopping_patience),
         ]
     return [line for line in found if line]
 
 
-def lengthen(training: GlossaTrainingArguments) -> str:
-    """The settings that make training longer."""
+def lengthen(training: GlossaTrainingArguments, wanted: float = 0.0) -> str:
+    """The settings that make training longer; `wanted` are the passes before `hours` lowered them."""
     if training.max_steps > 0:
         return "--max_steps"
+    if training.num_train_epochs < wanted:
+        return "--hours"
     return "--num_train_epochs" if training.hours is None else "--hours and --num_train_epochs"
+
+
+def diverged(losses: Sequence[float], tokens: int) -> str:
+    """The advice for a run whose training loss ends worse than a guess among all `tokens`; otherwise "".
+
+    Args:
+        losses: The training losses of the log.
+        tokens: The size of the target vocabulary.
+    """
+    if not losses or losses[-1] <= SPIKE * math.log(tokens):
+        return ""
+    return (
+        f"The training diverged: its loss was {losses[-1]:,.2f} at the end, and a guess among all {tokens:,} tokens "
+        f"has {math.log(tokens):.2f}. Start again with a tenth of --learning_rate (and of --muon_learning_rate)."
+    )
 
 
 def _divergence(losses: Sequence[float]) -> str:
@@ -71,20 +94,21 @@ def _divergence(losses: Sequence[float]) -> str:
     return ""
 
 
-def _warmup(warmup: float, steps: int) -> str:
+def long_warmup(warmup: float, steps: int) -> str:
+    """The advice for a run that is not longer than its warm-up; otherwise ""."""
     if steps and warmup >= steps:
         return (
-            f"The learning rate was still rising at the last of {steps} steps, since --warmup_steps is {warmup:g}: it "
-            "never reached its peak. Set --warmup_steps to a share of the steps, such as 0.1."
+            f"The warm-up of the learning rate (--warmup_steps {warmup:g}) is as long as the run ({steps} steps) or "
+            "longer: the rate never reaches its peak. Set --warmup_steps to a share of the steps, such as 0.1."
         )
     return ""
 
 
-def _unchanged(validation: Sequence[float], training: GlossaTrainingArguments) -> str:
+def _unchanged(validation: Sequence[float], longer: str) -> str:
     if len(validation) > 1 and max(validation) - min(validation) < UNCHANGED * min(validation):
         return (
             f"The validation loss did not change ({validation[0]:.4f} to {validation[-1]:.4f}): training had almost "
-            f"no effect. Raise --learning_rate, or train longer with more {lengthen(training)}."
+            f"no effect. Raise --learning_rate, or train longer with more {longer}."
         )
     return ""
 
@@ -109,11 +133,11 @@ def _start(history: list[dict]) -> str:
     return ""
 
 
-def _progress(bleu: Sequence[float], training: GlossaTrainingArguments) -> str:
+def _progress(bleu: Sequence[float], longer: str) -> str:
     if len(bleu) > 1 and bleu[-1] == max(bleu) and bleu[-1] - bleu[-2] >= 0.1:
         return (
             f"Validation BLEU was still rising at the end ({bleu[-2]:.2f} to {bleu[-1]:.2f}): train longer, with "
-            f"twice the {lengthen(training)}."
+            f"twice the {longer}."
         )
     return ""
 
@@ -161,20 +185,23 @@ def judge_length(length: float, beams: int, bleu: float, implausible: dict[str, 
     )
 
 
-def judge_translations(implausible: dict[str, float], bleu: float, training: GlossaTrainingArguments) -> str:
+def judge_translations(
+    implausible: dict[str, float], bleu: float, training: GlossaTrainingArguments, wanted: float = 0.0
+) -> str:
     """Advice if many validation translations are implausible; otherwise "".
 
     Args:
         implausible: The share of translations with each problem, such as "repetitive".
         bleu: BLEU of the translations.
         training: The settings of the training.
+        wanted: The passes before `hours` lowered them.
     """
     if bleu >= PERFECT or implausible_share(implausible) <= MANY_IMPLAUSIBLE:
         return ""
     kinds = ", ".join(f"{share:.0%} {kind}" for kind, share in _counted(implausible).items())
     return (
         f"Many validation translations are implausible ({kinds}): the model has learned too little. Train longer, "
-        f"with more {lengthen(training)}, or on more pairs."
+        f"with more {lengthen(training, wanted)}, or on more pairs."
     )
 
 

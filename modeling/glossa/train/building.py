@@ -39,9 +39,9 @@ from .data.mixture import sources_of, target_languages
 from .data.pairs import by_language, group_references, prepare_pairs
 from .data.streaming.streams import Stream
 from .evaluation.samples import print_samples, spread
-from .learning import FirstEvaluation
+from .learning import FirstEvaluation, RunLength
 from .plan.arguments import Settings
-from .plan.sizing import choosable, choose_for_pairs, resolve_vocabulary_size, show_choices
+from .plan.sizing import choosable, choose_for_pairs, resolve_vocabulary_size
 from .plan.start import (
     add_pieces,
     adopt_start,
@@ -58,6 +58,7 @@ from .trainer import GlossaTrainer
 
 logger = logging.getLogger(__name__)
 
+LOGS = 10  # least number of log lines of a run
 SAMPLE = 1000  # rows checked for combining marks
 VOCABULARY = ("lower_case", "items")  # kinds of augmentation that the vocabulary is also learned from
 
@@ -115,9 +116,7 @@ def choose_vocabulary(
     """The tokenizer of `checkpoint`, or that of a new run with its chosen settings, as in [`new_vocabulary`]."""
     if checkpoint is not None:
         return settings, with_languages(load_tokenizer(str(checkpoint)), settings)
-    settings, tokenizer = new_vocabulary(settings, data, report)
-    show_choices(settings)
-    return settings, tokenizer
+    return new_vocabulary(settings, data, report)
 
 
 def learn_vocabulary(
@@ -251,7 +250,7 @@ def build_trainer(
             validation = tokenized["validation"].select(by_length(tokenized["validation"]))
     if metrics is not None and settings.translator.init_from:
         arguments.eval_on_start = True
-    callbacks: list[TrainerCallback] = []
+    callbacks: list[TrainerCallback] = [RunLength(0 if "logging_steps" in settings.named else LOGS)]
     if metrics is not None:
         callbacks.append(FirstEvaluation(tokenized["train"], settings.translator.init_from))
     if patience := arguments.early_stopping_patience:

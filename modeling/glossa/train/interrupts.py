@@ -5,6 +5,7 @@ import signal
 import threading
 from typing import Any
 
+import torch
 from transformers import Trainer, TrainerCallback
 
 from ..base.run_folder import RunFolder
@@ -24,7 +25,8 @@ class Interrupted(SystemExit):
 class SaveOnSignal(TrainerCallback):
     """On SIGTERM or Ctrl-C, saves after the current step and raises [`Interrupted`]. A second signal ends at once.
 
-    With several processes, all of them stop after the same step, even if only one received the signal.
+    An evaluation ends with its current batch, whose search is cut short, and its scores are lost. With several
+    processes, all of them stop after the same step or batch, even if only one received the signal.
     """
 
     def __init__(self, trainer: Trainer):
@@ -46,13 +48,29 @@ class SaveOnSignal(TrainerCallback):
     def _receive(self, number: int, frame) -> None:
         self.received = number
         name = signal.Signals(number).name
-        logger.warning("%s: saving a checkpoint after this step. A second signal ends at once.", name)
+        logger.warning(
+            "%s: saving a checkpoint after this step, without its evaluation. A second signal ends at once.", name
+        )
         for other in SIGNALS:
             signal.signal(other, signal.SIG_DFL)
 
     def on_step_end(self, args, state, control, **kwargs):
         self.stops = self._agree()
         control.should_save = control.should_save or self.stops
+
+    def on_prediction_step(self, args, state, control, **kwargs):
+        if not self.previous or not self._agree():  # scores after the training have no handlers
+            return
+        if state.global_step == 0:
+            logger.warning("Nothing is trained yet, so there is no checkpoint. Start again with the same command.")
+            raise Interrupted(self.received)
+        self.stops = True
+        self.trainer._save_checkpoint(self.trainer.model_wrapped, None)
+        self.trainer.callback_handler.on_save(args, state, control)  # ends in `on_save` below
+
+    def cut_search(self, input_ids: torch.Tensor, scores: Any, **kwargs) -> torch.Tensor:
+        """A stopping criterion of `generate`: after a signal, the translations of a batch [B, T] are not needed."""
+        return torch.full((len(input_ids),), self.received is not None, dtype=torch.bool, device=input_ids.device)
 
     def on_save(self, args, state, control, **kwargs):
         alone = self.trainer.accelerator.num_processes == 1

@@ -6,14 +6,35 @@ import numpy
 from datasets import Dataset
 from transformers import TrainerCallback
 
+from .advice import long_warmup
+
 logger = logging.getLogger(__name__)
 
 UNTRANSLATED = 1.0, 25.0  # BLEU and chrF++ of a start that does not translate; BLEU alone is 0 of very short sentences
+FALLING = 0.99  # times the training loss of the log line before: a new model still learns
 SAMPLE = 10_000  # rows for the token frequencies
 
 
+class RunLength(TrainerCallback):
+    """Fits the log to the steps of a run, and warns if its warm-up is not shorter.
+
+    Args:
+        logs: The least number of log lines; 0 keeps `logging_steps`.
+    """
+
+    def __init__(self, logs: int):
+        self.logs = logs
+
+    def on_train_begin(self, args, state, control, **kwargs):
+        if self.logs:
+            state.logging_steps = max(min(state.logging_steps, state.max_steps // self.logs), 1)
+        line = long_warmup(args.get_warmup_steps(state.max_steps), state.max_steps)
+        if line and state.is_world_process_zero:
+            logger.warning(line)
+
+
 class FirstEvaluation(TrainerCallback):
-    """Warns if the initial model does not translate, or if the first evaluation shows no improvement.
+    """Warns if the initial model does not translate, or if the first evaluation after warm-up shows no improvement.
 
     Args:
         rows: The training rows, with `labels`.
@@ -42,12 +63,17 @@ class FirstEvaluation(TrainerCallback):
                     "it was only pretrained, check languages, tokenizer and files.", self.start, *scores,
                 )  # fmt: skip
             return
+        if state.global_step <= args.get_warmup_steps(state.max_steps):
+            return  # the rate is still rising
+        losses = [entry["loss"] for entry in state.log_history if "loss" in entry][-2:]
+        if not self.start and (len(losses) < 2 or losses[1] < FALLING * losses[0]):
+            return  # a new model begins above the loss of token frequencies, and may be on its way
         self.is_done = True
         if self.loss is not None and loss >= self.loss:
             before = "before training" if self.start else "for a prediction by token frequency"
             logger.warning(
-                "The first evaluation shows no improvement: the validation loss is %.3f, and %.3f %s. If it does not "
-                "fall soon, stop and try another --learning_rate, such as a tenth of %.2g.",
+                "The first evaluation after warm-up shows no improvement: the validation loss is %.3f, and %.3f %s. "
+                "If it does not fall soon, stop and try another --learning_rate, such as a tenth of %.2g.",
                 loss, self.loss, before, args.learning_rate,
             )  # fmt: skip
 

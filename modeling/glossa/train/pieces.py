@@ -56,3 +56,9 @@ def join_batches(parts: list[torch.Tensor], padding: int) -> torch.Tensor:
     """Concatenate the translations [B, T] of the pieces of a batch, padded to the same length."""
     longest = max(part.shape[1] for part in parts)
     return torch.cat([pad(part, (0, longest - part.shape[1]), value=padding) for part in parts])
+
+
+def decoder_start(batch: dict[str, torch.Tensor]) -> dict[str, list[int]]:
+    """The first decoder token of each row, if the batch has decoder inputs; `generate` would prepend its default."""
+    given = batch.get("decoder_input_ids")
+    return {} if given is None else {"decoder_start_token_id": given[:, 0].tolist()}

@@ -11,6 +11,7 @@ from transformers.trainer_callback import TrainerState
 from ..base.run_folder import RunFolder
 from .averaging import average_into, choose_checkpoints
 from .building import build_model, build_trainer, choose_vocabulary
+from .evaluation.verdict import count_pairs
 from .finishing import finish
 from .inputs import describe, load_inputs, tokenize
 from .monitoring import TrainingTime
@@ -18,7 +19,7 @@ from .plan.arguments import Settings
 from .plan.precision import resolve_precision
 from .plan.preflight import check_before_data
 from .plan.resume import check_checkpoint, check_data, check_settings, final_state, is_finished, starting_point
-from .plan.sizing import adopt_choices
+from .plan.sizing import adopt_choices, show_choices
 from .plan.start import adopt_start, adopt_vocabulary
 from .pretraining import train_part, validation_loss
 from .progress import augmentation_preview, preview
@@ -26,6 +27,7 @@ from .restore import RestoreCallbacks, restore_callbacks
 from .streaming import StreamTrainer
 from .trainer import GlossaTrainer
 from .trial import choose_precision, run_trials
+from .verdict import forecast
 
 logger = logging.getLogger(__name__)
 
@@ -63,17 +65,22 @@ def _train(run: RunFolder, settings: Settings) -> None:
     settings, tokenizer = choose_vocabulary(settings, inputs.splits, inputs.report, checkpoint)
     model = build_model(settings, tokenizer)
     pretrains = settings.translator.objective != "translation"
-    if not pretrains:
-        describe(settings, inputs, model, tokenizer)
     tokenized, collator = tokenize(settings, inputs, model, tokenizer)
     with train_part(model, settings.translator.objective):
         settings = choose_precision(settings, model, tokenized["train"], collator)
         trainer = build_trainer(settings, model, tokenizer, inputs.splits, tokenized, collator, inputs.stream)
         if isinstance(trainer, StreamTrainer) and checkpoint is not None:
             trainer.load_place(checkpoint)
+        wanted = settings.training.num_train_epochs
         settings = run_trials(settings, trainer, checkpoint)
+        if checkpoint is None:
+            show_choices(settings)
+        if not pretrains:
+            describe(settings, inputs, model, tokenizer)
         if settings.training.should_save:
             run.write_setup(settings.recipe(), inputs.report.to_dict(), inputs.splits)
+            for line in [] if pretrains else forecast(settings, count_pairs(inputs.report.to_dict()), wanted):
+                print(line)
             print(preview(model, tokenizer, trainer.example_batch()), flush=True)
             if trainer.augmented is not None:
                 print(augmentation_preview(trainer.augmented), flush=True)
@@ -83,7 +90,7 @@ def _train(run: RunFolder, settings: Settings) -> None:
         trainer.count_rows(inputs.report)
         if settings.training.should_save:
             run.write_data_report(inputs.report.to_dict())
-    finish(run, settings, trainer, DatasetDict() if pretrains else inputs.splits, losses, seconds)
+    finish(run, settings, trainer, DatasetDict() if pretrains else inputs.splits, losses, seconds, wanted)
 
 
 def fit(

@@ -30,7 +30,7 @@ from .hub.push import hub_errors, push, stage
 from .interrupts import SaveOnSignal
 from .monitoring import FirstStep, Speedometer, draw_fit_batches, mean_loss, measure_fit
 from .muon import combine_with_muon
-from .pieces import TOKENS, join_batches, loss_sums, split_batch
+from .pieces import TOKENS, decoder_start, join_batches, loss_sums, split_batch
 from .plan.devices import is_sharded, loss_options
 from .progress import ProgressBar, ProgressLines
 from .restore import EpochOrder, WriteChecksums, embeddings_in_root
@@ -97,7 +97,8 @@ class GlossaTrainer(Seq2SeqTrainer):
         self.add_callback(self.first_step)
         self.add_callback(EpochOrder(self))
         self.add_callback(WriteChecksums())
-        self.add_callback(SaveOnSignal(self))
+        self.signals = SaveOnSignal(self)
+        self.add_callback(self.signals)
         self.energy = EnergyMeter()
         self.add_callback(self.energy)
         self._evaluation_sums: torch.Tensor | None = None
@@ -128,8 +129,8 @@ class GlossaTrainer(Seq2SeqTrainer):
         if processes > 1:
             shares = sampler.imbalance()
             logger.info(
-                "%d processes: the busiest has %.1f%% more target tokens than the mean in an epoch, and %.1f%% in a "
-                "step.", processes, 100 * shares["epoch"], 100 * shares["step"],
+                "%d processes: the busiest has %.1f%% more target tokens than the mean of an epoch, %.1f%% of a step.",
+                processes, 100 * shares["epoch"], 100 * shares["step"],
             )  # fmt: skip
         return sampler
 
@@ -144,6 +145,11 @@ class GlossaTrainer(Seq2SeqTrainer):
     def rows(self) -> Any:
         """The training rows by number, with `input_ids` and `labels`."""
         return self.train_dataset.remove_columns(LENGTHS) if self.augmented is None else self.augmented
+
+    def drop_augmentation(self) -> None:
+        """Train on the rows as they are."""
+        self.augmented = None
+        self.batch_sampler = self._build_batch_sampler()
 
     def set_epoch(self, epoch: int) -> None:
         """Prepare the rows and batches of an epoch."""
@@ -344,7 +350,7 @@ class GlossaTrainer(Seq2SeqTrainer):
             return loss, None, None
         source = {name: inputs[name] for name in ("input_ids", "attention_mask")}
         given = gen_kwargs or {name: value for name, value in self._gen_kwargs.items() if value is not None}
-        settings = given | {"synced_gpus": self.is_fsdp_enabled}
+        settings = given | {"synced_gpus": self.is_fsdp_enabled, "stopping_criteria": [self.signals.cut_search]}
         if getattr(self.processing_class, "codes", None):  # rows may differ in language
             source["decoder_input_ids"] = inputs["decoder_input_ids"][:, : self.processing_class.prompt_length]
         budget = self.args.batch_tokens  # type: ignore[attr-defined]
@@ -389,9 +395,3 @@ class GlossaTrainer(Seq2SeqTrainer):
         kept = state.remainder - self.accelerator.process_index * labels.shape[0]
         rows = torch.arange(labels.shape[0], device=labels.device)
         return labels.masked_fill((rows >= kept)[:, None], -100)
-
-
-def decoder_start(batch: dict[str, torch.Tensor]) -> dict[str, list[int]]:
-    """The first decoder token of each row, if the batch has decoder inputs; `generate` would prepend its default."""
-    given = batch.get("decoder_input_ids")
-    return {} if given is None else {"decoder_start_token_id": given[:, 0].tolist()}

@@ -18,7 +18,7 @@ from .plan.arguments import Origin, Settings
 from .plan.devices import available_cores, trial_step
 from .plan.precision import is_open, with_bf16
 from .plan.processes import lack_of_memory
-from .plan.sizing import LESS_DROPOUT, OVERHEAD, SHORT
+from .plan.sizing import AUGMENTED_PASSES, LESS_DROPOUT, OVERHEAD, SHORT
 from .trainer import GlossaTrainer
 
 logger = logging.getLogger(__name__)
@@ -93,7 +93,7 @@ def limit_passes(settings: Settings, trainer: GlossaTrainer) -> Settings:
     """Return the settings with the number of passes that fit into about `hours`, by a trial on this machine.
 
     The time excludes scoring and saving at the end. A fraction of a pass is possible. The learning rate schedule is
-    shortened accordingly.
+    shortened accordingly, and an augmentation that was chosen is dropped if fewer than `AUGMENTED_PASSES` fit.
     """
     arguments, hours = settings.training, settings.training.hours
     seconds = [OVERHEAD * seconds_per_pass(trainer)]
@@ -104,14 +104,17 @@ def limit_passes(settings: Settings, trainer: GlossaTrainer) -> Settings:
         seconds[0] / 60, min(passes, arguments.num_train_epochs), arguments.num_train_epochs, hours,
     )  # fmt: skip
     if passes < 1:
-        logger.warning(
-            "Only %.0f%% of the training pairs will be seen. Give more --hours, or a smaller model.", 100 * passes
-        )
+        smaller = "" if settings.translator.init_from else ", or a smaller model"
+        logger.warning("Only %.0f%% of the training pairs will be seen. Give more --hours%s.", 100 * passes, smaller)
     config: Any = trainer.model.config
     if passes <= SHORT * arguments.num_train_epochs and config.dropout > LESS_DROPOUT:
         logger.info("A run of so few passes may translate better with --dropout %g.", LESS_DROPOUT)
-    passes = min(arguments.num_train_epochs, passes)
-    return settings.with_values({"num_train_epochs": passes}, Origin("trial", f"what fits into {hours:g} hours"))
+    passes, found = min(arguments.num_train_epochs, passes), Origin("trial", f"what fits into {hours:g} hours")
+    augmentation = settings.origins.get("augmentation")
+    if passes < AUGMENTED_PASSES and augmentation is not None and augmentation.kind == "chosen":
+        trainer.drop_augmentation()
+        settings = settings.with_values({"augmentation": {}}, found)
+    return settings.with_values({"num_train_epochs": passes}, found)
 
 
 def seconds_per_pass(trainer: GlossaTrainer) -> float:

@@ -47,8 +47,10 @@ def find_problem(
     """
     source, translation = " ".join(source.split()), " ".join(translation.split())
     letters = len(TextFacts(source).letters)
+    if letters and not any(map(str.isalnum, translation)):
+        return "empty"
     if not translation:
-        return "empty" if letters else ""
+        return ""
     if letters >= COPIED_LETTERS and source.casefold() == translation.casefold():
         return "copied"
     if _repeats(translation) and not _repeats(source):

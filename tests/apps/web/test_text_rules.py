@@ -96,6 +96,14 @@ def pairs_of(texts):
 
 
 @needs_node
+def test_a_translation_without_a_letter_or_digit_is_empty(tmp_path):
+    """The case `wordless-translations`."""
+    compare(
+        [("A man.", "« » ». »"), ("A man.", "♪"), ("♪", "« »"), ("Six.", "६"), ("Six.", "六"), ("Six.", "")], tmp_path
+    )
+
+
+@needs_node
 @pytest.mark.slow
 def test_every_string_of_the_tests_has_the_same_segments(tmp_path):
     texts = pairs_of(strings())

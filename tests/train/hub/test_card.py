@@ -44,6 +44,14 @@ def numbers_in(value):
     return [float(value)] if isinstance(value, int | float) and not isinstance(value, bool) else []
 
 
+def test_the_card_begins_with_what_the_model_is_for(card, tiny_run):
+    pairs = read(tiny_run, "data_report.json")["sizes"]["train"]
+    found = re.search(
+        r"This model has seen ([\d,]+) sentence pairs; BLEU [\d.]+ on its test pairs: for trying out\.", card.text
+    )
+    assert found[1] == f"{pairs:,}" and found.start() < card.text.index("## Use")
+
+
 def table_after(text, heading):
     lines = text.split(heading, 1)[1].splitlines()
     first = next(index for index, line in enumerate(lines) if line.startswith("|"))

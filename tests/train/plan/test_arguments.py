@@ -135,7 +135,7 @@ def test_every_architecture_setting_has_default_and_help(capsys):
     for name in names:
         assert getattr(settings.model, name) == getattr(GlossaConfig, name)
         assert f"--{name}" in text
-    assert "Width of the residual stream. (default: 256)" in text
+    assert "Width of the residual stream. (default: chosen by the pairs; --explain shows it)" in text
 
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda path: path.stem)

@@ -107,6 +107,7 @@ def test_what_a_run_finds_out_is_named(few):
     assert unknown == {
         "num_train_epochs": "at most 6, by a trial at the start", "cpu_threads": "by a trial at the start",
         "cpu_processes": "by cores and memory at the start",
+        "augmentation": "standard if 4 passes fit, by a trial at the start",
     }  # fmt: skip
 
 

@@ -13,12 +13,14 @@ from transformers import MarianConfig
 from glossa import GlossaConfig
 from glossa.base.errors import GlossaError
 from glossa.base.run_folder import RunFolder
+from glossa.model.profile_glossa import TextProfile
 from glossa.train import trial
 from glossa.train.data.augmentation.shares import STANDARD
 from glossa.train.plan import catalog, sizing
 from glossa.train.plan.arguments import parse_settings
 from glossa.train.plan.sizing import adopt_choices, choose_settings
 from glossa.train.run import train
+from glossa.translate.loading import load_config
 
 LONG = sizing.ON_CPU[0].dropout
 NAMES = ("vocab_size", "d_model", "encoder_layers", "num_train_epochs", "learning_rate")
@@ -323,7 +325,7 @@ def test_hours_must_be_positive_and_alone(tmp_path):
         parse_settings(["--hours", "1", "--max_steps", "5"])
 
 
-def test_a_run_without_a_recipe_trains_as_chosen_and_within_its_time(tmp_path, monkeypatch, tiny_pairs):
+def test_a_run_without_a_recipe_trains_as_chosen_and_within_its_time(tmp_path, monkeypatch, tiny_pairs, capsys):
     tiny = sizing.Size(1_000, 8_000, 32, 48, 1, 2, 0.2, 3, 2e-3)
     for sizes in ("ON_CPU", "ON_GPU"):
         monkeypatch.setattr(sizing, sizes, (tiny,))
@@ -338,6 +340,10 @@ def test_a_run_without_a_recipe_trains_as_chosen_and_within_its_time(tmp_path, m
     argv += ["--num_beams", "1", "--max_new_tokens", "12"]
     train(parse_settings(argv))
     recipe, metrics = RunFolder(run).recipe, RunFolder(run).metrics
+    assert (
+        not recipe.get("augmentation") and "Augmented" not in capsys.readouterr().out
+    )  # the case `hours-augmentation`
+    assert not TextProfile.of(load_config(str(run))).mask_items
     assert [recipe[name] for name in ("d_model", "dropout", "learning_rate")] == [32, 0.2, 2e-3]
     # So little text has fewer than 8,000 pieces.
     with pytest.raises(GlossaError, match=f"supports only {recipe['vocab_size']} tokens"):

@@ -14,6 +14,7 @@ from transformers import GenerationConfig, PreTrainedTokenizerFast
 
 from glossa import GlossaTokenizer
 from glossa.base.errors import GlossaError, require
+from glossa.cli import export
 from glossa.cli.export import TYPES
 from glossa.model.configuration_glossa import PUBLISHED_2017
 from glossa.translate.engines.ctranslate2 import CTranslate2Engine, load_engine
@@ -203,6 +204,21 @@ def test_folder_without_an_engine_is_refused(tiny_run):
 def test_missing_package_error_has_the_install_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "ctranslate2", None)
     refused(r'ctranslate2 is missing. Install it: pip install "glossa-mt\[engine\]"', require, "ctranslate2", "engine")
+
+
+@pytest.mark.parametrize(
+    ("kind", "package"),
+    [("web", "onnx"), ("onnx", "onnxscript"), ("transformers.js", "onnxscript"), ("argos", "sentencepiece")],
+)
+def test_an_export_names_a_missing_package_before_any_work(tmp_path, monkeypatch, tiny_run, kind, package):
+    """The case `export-web-without-engine`."""
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.setattr(export, "load_model", None)  # not called
+    words = [str(tiny_run), "--to", kind, "--output", str(tmp_path / "out")]
+    refused(
+        rf'^The package {package} is missing\. Install it: pip install "glossa-mt\[engine\]"\.$', export.main, words
+    )
+    assert not (tmp_path / "out").exists()
 
 
 def test_quantization_shrinks_the_file_and_keeps_scores_close(tmp_path, tokenizer):

@@ -9,9 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy
-import onnx
-from onnx import TensorProto, helper, numpy_helper
 from safetensors.numpy import save_file
+
+from ...base.errors import require
+
+onnx: Any = require("onnx", "engine")
+numpy_helper: Any = require("onnx.numpy_helper", "engine")
+TensorProto, helper = onnx.TensorProto, onnx.helper
 
 PRECISIONS = ("float32", "float16", "int8")
 GRAPHS = ("encoder", "decoder", "attention")  # the last one is loaded for explanations

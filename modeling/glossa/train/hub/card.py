@@ -10,6 +10,7 @@ from ...base.errors import GlossaError
 from ...base.run_folder import table_cell
 from ...translate.loading import load_tokenizer
 from ..evaluation.scoring import METRICS
+from ..evaluation.verdict import card_line
 from .facts import Run
 
 PICTURE = "page.png"  # of the Space
@@ -67,6 +68,7 @@ def build_card(
         template_path=str(TEMPLATE),
         repo_id=repo_id,
         facts=facts,
+        verdict=card_line(facts.metrics, facts.report),
         snippet=snippet(facts.model, repo_id, facts.examples(1)[0]) if facts.is_foreign else None,
         metric_names=METRICS,
         corpora=corpora(facts.recipe, facts.report),

@@ -25,7 +25,7 @@ from ...base.shipped import shipped
 from ...base.values import MEANINGS, from_json, interval_problem, nearest, typed
 from ..data.arguments import RANGES, DataArguments, TokenizerArguments
 from ..data.filters import FILTERS, FORMER_NAMES, PREFIX, check_filters, nest_filters
-from .table import ModelArguments, TrainingSettings, TranslatorArguments
+from .table import CHOSEN, ModelArguments, TrainingSettings, TranslatorArguments
 
 RECIPES = shipped("configuration")
 # The tables of Glossa's own settings, by group.
@@ -66,6 +66,11 @@ class Setting:
     meaning: str
     interval: str = ""
     inherited: bool = False
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether `glossa train` chooses it by the pairs, unless it is given."""
+        return any(self.name in group.partition("|")[0].split() for group in CHOSEN)
 
     @property
     def optional(self) -> bool:

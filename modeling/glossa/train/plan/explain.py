@@ -13,7 +13,7 @@ from . import catalog
 from .arguments import Settings
 from .precision import is_open, resolve_precision
 from .settings import GROUPS
-from .sizing import adopt_choices, choosable, choose_for_pairs
+from .sizing import AUGMENTED_PASSES, adopt_choices, choosable, choose_for_pairs
 from .start import MODEL, VOCABULARY, adopt_start, adopt_vocabulary
 
 NAME, VALUE = 30, 34  # widths of the columns
@@ -95,6 +95,8 @@ def decide(settings: Settings) -> tuple[Settings, dict[str, str]]:
     passes = settings.origins.get("num_train_epochs")
     if training.hours is not None and "num_train_epochs" not in unknown and (not passes or passes.kind != "resumed"):
         unknown["num_train_epochs"] = f"at most {training.num_train_epochs:g}, by a trial at the start"
+        if getattr(settings.origins.get("augmentation"), "kind", "") == "chosen":
+            unknown["augmentation"] = f"standard if {AUGMENTED_PASSES} passes fit, by a trial at the start"
     return settings, unknown
 
 

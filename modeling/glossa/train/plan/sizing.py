@@ -26,6 +26,7 @@ from ..data.streaming.streams import is_stream
 from .arguments import Origin, Settings
 from .devices import is_sharded, trial_step, uses_deepspeed
 from .processes import resumed_recipe
+from .table import CHOSEN
 
 logger = logging.getLogger(__name__)
 
@@ -38,18 +39,6 @@ OVERHEAD = 1.3  # for optimizer, evaluations and checkpoints; the trial has only
 SHORT = 0.4  # maximum share of the passes for which less dropout is better (docs/results.md)
 LESS_DROPOUT = 0.1
 EVALUATIONS_AN_HOUR = 10  # maximum with `hours`, so that they do not dominate a short run
-# Settings that belong together. If one of a group is set explicitly, no other setting of the group is chosen. Settings
-# after the bar are never chosen, but also prevent the choice of their group.
-GROUPS = (
-    "vocab_size | tokenizer target_vocab_size tokenizer_model",
-    "d_model encoder_layers decoder_layers encoder_attention_heads decoder_attention_heads num_key_value_heads "
-    "encoder_ffn_dim decoder_ffn_dim | head_dim kv_lora_rank",
-    "dropout |",
-    "num_train_epochs | max_steps",
-    "learning_rate muon_learning_rate lr_scheduler_type warmup_steps | learning_rate_factor optim",
-    "eval_strategy eval_steps save_strategy save_steps |",
-    "augmentation | placeholder_augmentation dataloader_persistent_workers max_steps",
-)
 KEPT = 3  # groups not chosen with init_from, which provides vocabulary, model and dropout
 FURTHER = 0.5  # factor for passes and learning rates of a pretrained model (docs/results.md)
 # Fine-tuning of a translator: the passes for `TUNED_PAIRS` pairs; more for fewer pairs, fewer for more. A higher rate,
@@ -171,16 +160,20 @@ def choose_settings(settings: Settings, pairs: int, texts: Sequence[str] = ()) -
 def show_choices(settings: Settings) -> None:
     """Log the chosen settings, as options to repeat them in another run.
 
-    Call this after the tokenizer is built, since the vocabulary may be smaller than chosen.
+    Call this after the trials, since the vocabulary may be smaller than chosen, and fewer passes may fit into `hours`.
     """
     chosen = {name: origin.reason for name, origin in settings.origins.items() if origin.kind == "chosen"}
-    if chosen:
-        values = settings.recipe()
-        if "augmentation" in chosen:
-            values["augmentation"] = "standard"
-        logger.info(
-            "Chosen %s: %s", next(iter(chosen.values())), " ".join(f"--{name} {values[name]}" for name in chosen)
-        )
+    if not chosen:
+        return
+    values, shown = settings.recipe(), [*chosen]
+    if "augmentation" in chosen:
+        values["augmentation"] = "standard"
+    passes = settings.origins.get("num_train_epochs")
+    if passes is not None and passes.kind == "trial":
+        values["num_train_epochs"] = f"{settings.training.num_train_epochs:.3g}"
+        shown.insert(0, "num_train_epochs")
+    reason = next(iter(chosen.values()))
+    logger.info("Chosen %s: %s", reason, " ".join(f"--{name} {values[name]}" for name in shown))
 
 
 def size_for_start(settings: Settings, size: Size, pairs: int) -> Size:
@@ -264,7 +257,7 @@ def choosable(settings: Settings) -> set[str]:
     names: set[str] = set()
     if settings.translator.objective != "translation":
         return names
-    for group in GROUPS[KEPT:] if settings.translator.init_from else GROUPS:
+    for group in CHOSEN[KEPT:] if settings.translator.init_from else CHOSEN:
         chosen, _, deciding = group.partition("|")
         if settings.named.isdisjoint([*chosen.split(), *deciding.split()]):
             names |= set(chosen.split())

@@ -8,6 +8,20 @@ from typing import Literal
 
 from ...base.values import setting
 
+# Settings that `glossa train` chooses by the pairs, in groups that belong together. If one of a group is set
+# explicitly, no other setting of the group is chosen. Settings after the bar are never chosen, but also prevent the
+# choice of their group.
+CHOSEN = (
+    "vocab_size | tokenizer target_vocab_size tokenizer_model",
+    "d_model encoder_layers decoder_layers encoder_attention_heads decoder_attention_heads num_key_value_heads "
+    "encoder_ffn_dim decoder_ffn_dim | head_dim kv_lora_rank",
+    "dropout |",
+    "num_train_epochs | max_steps",
+    "learning_rate muon_learning_rate lr_scheduler_type warmup_steps | learning_rate_factor optim",
+    "eval_strategy eval_steps save_strategy save_steps |",
+    "augmentation | placeholder_augmentation dataloader_persistent_workers max_steps",
+)
+
 
 @dataclass(frozen=True)
 class ModelArguments:
@@ -234,6 +248,11 @@ class TrainingSettings:
         50, "Steps between log lines; a value below 1 is a fraction of all steps.", interval="(0, inf)"
     )
     report_to: str = setting("tensorboard", "Where to report curves: tensorboard, trackio, wandb, none.")
+    resume_from_checkpoint: str | None = setting(
+        None,
+        "Continue a run: true from the last whole checkpoint in output_dir, or from the checkpoint in this folder. "
+        "Default: a new run.",
+    )
     seed: int = setting(1, "Seed of weights, dropout and batch order.", interval="[0, 4294967295]")
     lora_rank: int = setting(
         0,

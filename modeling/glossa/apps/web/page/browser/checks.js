@@ -11,7 +11,8 @@ export function findProblem(rules, given, translated, model, languages) {
   const translation = split(translated).join(" ");
   const { copied, checked, spare, shortest, longest } = rules.limits;
   const count = letters(source).length;
-  if (!translation) return count ? "empty" : "";
+  if (count && !/[\p{L}\p{N}]/u.test(translation)) return "empty";
+  if (!translation) return "";
   if (count >= copied && rules.fold(source) === rules.fold(translation)) return "copied";
   if (repeats(rules, translation) && !repeats(rules, source)) return "repetitive";
   const ratio = model.length_ratio;

@@ -1,0 +1,70 @@
+"""What a run can become, said before it trains and after it, with the commands that would help most."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from ..base.metrics import bleu_tokenizer
+from .evaluation.verdict import RANKS, Measured, expected, rank
+from .plan.arguments import Settings
+from .plan.starts import published_starts
+
+STARTS = 3  # maximum number of published models named
+SPACED = "13a"  # for languages with spaces between words, as are those of the measured runs
+
+
+def forecast(settings: Settings, pairs: int, wanted: float) -> list[str]:
+    """What a new model can become, in one line, and what would help; nothing if it starts from a model.
+
+    Args:
+        settings: The settings of the run, with the passes that it will train.
+        pairs: The training pairs.
+        wanted: The passes before `hours` lowered them.
+    """
+    training = settings.training
+    if settings.translator.init_from or training.max_steps > 0:
+        return []
+    passes = training.num_train_epochs
+    low, high = expected(pairs, passes)
+    found = rank((low + high) / 2)
+    fitting = f"{passes:.3g} of {wanted:.3g}" if passes < wanted else f"{passes:.3g}"
+    spaced = bleu_tokenizer(settings.data.target_language, settings.translator.bleu_tokenizer) == SPACED
+    score = f"expect chrF++ {low:.0f} to {high:.0f} (docs/quality.md). " if spaced else ""
+    return [
+        f"{pairs:,} pairs, {fitting} passes: {score}{found.forecast}",
+        *_help(settings, found == RANKS[-1], wanted),
+    ]
+
+
+def conclusion(settings: Settings, pairs: int, wanted: float, metrics: Mapping[str, Any]) -> list[str]:
+    """What the finished run is, by its scores, and what would help.
+
+    Args:
+        settings: The settings of the run, with the passes that it trained.
+        pairs: The training pairs.
+        wanted: The passes before `hours` lowered them.
+        metrics: The metrics of the run.
+    """
+    measured = Measured.of(metrics)
+    if measured is None:
+        return []
+    found = rank(measured.chrf, measured.bleu)
+    scores = f"BLEU {measured.bleu:.1f}, chrF++ {measured.chrf:.1f} on its {measured.split} pairs"
+    first = f"Verdict: {found.name}: {pairs:,} pairs, {scores}; {found.use}."
+    return [first, *_help(settings, found == RANKS[-1], wanted)]
+
+
+def _help(settings: Settings, is_enough: bool, wanted: float) -> list[str]:
+    """What would help most, as options, best first; nothing if it is enough."""
+    if is_enough:
+        return []
+    training, data, lines = settings.training, settings.data, []
+    if training.hours is not None and training.num_train_epochs < wanted:
+        hours = training.hours * wanted / training.num_train_epochs
+        lines.append(f"  for all passes: --hours {math.ceil(10 * hours) / 10:g}")
+    starts = list(published_starts(data.source_language, data.target_language))[:STARTS]
+    if starts and not settings.translator.init_from:
+        lines.append(f"  a published start (names are not checked online): --init_from {', or '.join(starts)}")
+    lines.append("  more pairs: corpora of OPUS (docs/data.md), or monolingual text, translated (docs/quality.md)")
+    lines.append("  for sentences that return: glossa memory build, glossa translate --memory (docs/memory.md)")
+    return lines
