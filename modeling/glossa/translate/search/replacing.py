@@ -2,7 +2,8 @@
 
 Attention links the source of a term to a word of a translation: the model's own word. What stands before that word is
 kept, perhaps with another determiner; the term follows, and then a free search. Another search may have the term
-anywhere. All of them exclude the own word. Their best result is the most probable one that keeps the other words.
+anywhere, with and without the own word. The best result is the most probable one that keeps the other words. It has no
+own word, unless all others are much less probable: attention may be wrong.
 """
 
 from collections.abc import Iterable, Sequence
@@ -26,6 +27,7 @@ DRAFTS = 2  # translations of a sentence in which a term is tried
 KEPT = 1  # beginnings that are continued: the most probable ones with the term
 STEM, ENDING = 4, 2  # letters that an inflected own word shares with it at least, and that may differ
 SHORTEST = 3  # letters of an own word that is excluded; shorter ones are rarely a noun or verb
+OWN = 0.5  # nats a token that an own word costs
 LOST = 0.5  # nats that a word costs that is lost or added with the term
 
 
@@ -132,7 +134,9 @@ class Placement:
                 texts.setdefault(id(task), {}).update(dict.fromkeys(beginnings(pair.target[:start], self.language)))
         best = self._best(tasks, number, texts)
         return [
-            (task, self._constraints(task, number, text)) for task in tasks for text in [*best.get(id(task), ()), None]
+            (task, self._constraints(task, number, text, without))
+            for task in tasks
+            for text, without in [*((text, True) for text in best.get(id(task), ())), (None, True), (None, False)]
         ]
 
     def _best(self, tasks: Sequence[Task], number: int, texts: dict[int, dict[str, None]]) -> dict[int, list[str]]:
@@ -154,16 +158,16 @@ class Placement:
         ranked = {task: sorted(own, key=own.__getitem__, reverse=True) for task, own in scores.items()}
         return {task: list(dict.fromkeys([next(iter(texts[task])), *own[:KEPT]])) for task, own in ranked.items()}
 
-    def _constraints(self, task: Task, number: int, text: str | None) -> Constraints:
-        """The constraints of a search for a term right after `text`, or anywhere."""
+    def _constraints(self, task: Task, number: int, text: str | None, without: bool) -> Constraints:
+        """The constraints of a search for a term right after `text`, or anywhere; perhaps `without` own words."""
         given = task.constraints
-        words = {*task.own, *(given.forbidden.words if given.forbidden else ())}
+        words = {*(task.own if without else ()), *(given.forbidden.words if given.forbidden else ())}
         return replace(
             given,
             terms=[task.wanted[number].tokens, *(each.tokens for each in task.wanted[:number]), *given.terms],
             prefix=max(self._tokens(text or ""), list(given.prefix), key=len),
             follows=text is not None,
-            forbidden=self.engine.excluding(tuple(sorted(words))),
+            forbidden=self.engine.excluding(tuple(sorted(words))) if words else None,
         )
 
     def _tokens(self, text: str) -> list[int]:
@@ -185,7 +189,7 @@ def excluded_words(word: str, wanted: Wanted) -> set[str]:
 
 
 def rank(text: str, finished: "Finished", before: str, own: Iterable[str], length: int) -> tuple[float, ...]:
-    """Lacking constraints, own words, doubled words, and the cost of a translation with the term.
+    """Lacking constraints, doubled words, and the cost of a translation with the term.
 
     Args:
         text: The translation.
@@ -198,7 +202,7 @@ def rank(text: str, finished: "Finished", before: str, own: Iterable[str], lengt
     doubled = sum(first == second for first, second in pairwise(words))
     changes = SequenceMatcher(None, _words(before), words, autojunk=False).get_opcodes()
     lost = sum(abs((end - start) - (last - first)) for _, start, end, first, last in changes)
-    return finished.lacking, has_own(text, own), doubled, LOST * lost / length - finished.worth
+    return finished.lacking, doubled, LOST * lost / length + OWN * has_own(text, own) - finished.worth
 
 
 def has_own(text: str, own: Iterable[str]) -> bool:
