@@ -25,13 +25,13 @@ _BREAK = re.compile(
 # `find_spans` is stricter, since other texts have percent signs too, as in `50% of it`.
 DIRECTIVE = (
     r"(?P<number>\d+\$)?"
-    rf"(?P<rest>\#@\w+@|[-+ \#0'I]*(?:\*|\d+)?(?:\.(?:\*|\d+)?)?{LENGTH}(?:<PRI\w+>|[a-zA-Z@]))"
+    rf"(?P<rest>\#@\w+@|[-+ \#0'I]*+(?:\*|\d+)?(?:\.(?:\*|\d+)?)?{LENGTH}(?:<PRI\w+>|[a-zA-Z@]))"
 )
 _PLACEHOLDER = re.compile(
     rf"""(?:(?<!\s)\s++)?(?:
       %[A-Za-z_][\w.-]+%(?!\w)  # %name%
     | %(?:{DIRECTIVE}|%)  # printf: %d %1$s %.2f
-    | %\([^()]*\)[-+\x20#0]*\d*(?:\.\d+)?[A-Za-z]  # Python: %(name)s
+    | %\([^()]*\)[-+\x20#0]*+\d*(?:\.\d+)?[A-Za-z]  # Python: %(name)s
     | %L?\d+  # Qt: %1
     | [$\#]?\{{[^\\<>]{{0,1000}}\}} | \[\[?[\w.$:-]+\]\]?  # {{0}} {{name}} ${{name}} #{{name}} [name]
     | \$[\w.]+\$? | [@!:][A-Za-z_]\w* | __\w+__  # $name @count :name __name__
