@@ -25,10 +25,10 @@ _BAR = re.compile(
 )
 LONGEST = 1000  # characters of a stretch in marks or of an address; looking further takes too long in hostile texts
 _INLINE = re.compile(
-    rf"(?P<quote>[\"']`)(?=[^`\n]{{1,{LONGEST}}}`[\"'])"  # "`words`" in curved quotes
+    rf"(?P<quote>[\"']`)(?=[^`\n]{{1,{LONGEST}}}+`[\"'])"  # "`words`" in curved quotes
     rf"|(?P<attribute>\{{[\w-]+\}}\[)(?=[^\]\n]{{0,{LONGEST}}}+\])"  # an attribute that is an address
     r"|(?P<code>`[^`\n]+`|\+[^+\n]+\+|(?:kbd|btn|menu|stem|footnoteref|image|icon|pass|xref|anchor|indexterm2?)"
-    rf":[^\s\[\]:]*\[[^\]\n]{{0,{LONGEST}}}+\]|\(\(\((?!\().{{0,{LONGEST}}}?\)\)\)|\[\[\[?[^\[\]\n]*\]\])"
+    rf":[^\s\[\]:]*\[[^\]\n]{{0,{LONGEST}}}+\]|\(\(\((?!\().{{0,200}}?\)\)\)|\[\[\[?[^\[\]\n]*\]\])"
     rf"|(?P<link>(?:link:|mailto:|https?://|ftp://|footnote:)[^\s\[\]<>]{{0,{LONGEST}}}+\[)(?=[^\]\n]{{0,{LONGEST}}}+\])"
     r"|(?P<cross><<[^<>,\n]+,)(?=[^<>\n]*>>)|(?P<bare><<[^<>\n]+>>)"
     r"|(?P<mark>(?<![\w*_#\\])(?:\[[\w.#-]+\])?(?P<kind>\*\*?|__?|\#\#?)(?=\S))"
