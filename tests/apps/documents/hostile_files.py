@@ -47,7 +47,8 @@ def repeats(folder, number=12_000):
     written = {
         "attribute.adoc": "We " + "{a}[" * number, "link.adoc": "We " + "link:" * number * 2,
         "star.adoc": "We " + "*a " * number, "paren.adoc": "We " + "(" * number * 3,
-        "dots.adoc": table.format("." * number * 3), "spaces.adoc": table.format(" " * number), "a.ini": f"a{' ' * number * 4}= We",
+        "dots.adoc": table.format("." * number * 3),
+        "spaces.adoc": table.format(" " * number), "a.ini": f"a{' ' * number * 4}= We",
         "a.md": f"# We{' ' * number * 4}We",
         "braces.ass": events.format("{a" * number * 6), "spaces.ass": events.format(" " * number * 6),
     }  # fmt: skip
