@@ -18,7 +18,8 @@ _CONTENTS = ("equiv-text", "equiv", "disp")
 BREAK_TYPES = re.compile(r"(x-|xlf:|fmt:)?(lb|pb|br|p|linebreak|pagebreak)", re.I)
 # HTML elements that start a line; line ends, plain or escaped; and RTF line breaks.
 _BREAK = re.compile(
-    r"\s*(</?(br|p|div|li|ul|ol|tr|td|th|table|hr|h\d)\b[^<>]*>|(\\[nrt])+|\\(line|par|tab|page)\b|[\n\r\t\u2028\u2029]+)\s*",
+    r"\s*+(?:</?(?:br|p|div|li|ul|ol|tr|td|th|table|hr|h\d)\b[^<>]*>|(?:\\[nrt])+|\\(?:line|par|tab|page)\b)\s*+"
+    r"|[^\S\n\r\t\u2028\u2029]*+[\n\r\t\u2028\u2029]\s*+",
     re.I,
 )
 # A directive of printf after its %, as in GNU gettext and Apple's strings, for codes and for strings of programs.
