@@ -11,6 +11,7 @@ LONGEST = 40  # signs of a number that are read
 # 多, 余 and 餘: somewhat more, as in 20多万.
 _MORE = rf"(?:\d+|[{SIGNS}]){{0,{LONGEST}}}"
 NUMBER = re.compile(
+    r"(?<!\d)(?<!\d[.,])"  # the start of a number, so that the time is linear
     rf"\d+(?:[.,]\d+)*[ \u00a0]?[多余餘]?[{''.join((*UNITS, *GROUPS))}]{_MORE}|[{SIGNS}]{{1,{LONGEST}}}"
 )
 TOKEN = re.compile(rf"\d+(?:[.,]\d+)*|[{SIGNS}]")

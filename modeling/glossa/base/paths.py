@@ -15,7 +15,7 @@ TABLES = (
 )  # fmt: skip
 
 MASK = "***"
-_URL = re.compile(r"\w+://[^\s'\"]+")
+_URL = re.compile(r"(?<!\w)\w++://[^\s'\"]+")
 _SECRET = re.compile(r"token|key|sig|secret|pass|pwd|auth|cred|session|^code$|^st$", re.I)
 OPUS = "opus:"  # before CORPUS/VERSION
 

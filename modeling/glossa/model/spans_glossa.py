@@ -6,8 +6,11 @@ from typing import NamedTuple
 
 from .facts_glossa import EMOJI, WIDE
 
+_OUTSIDE = rf"\s<>\"'«»“”{WIDE}"  # characters that end an address
 ADDRESS = re.compile(
-    rf"(?:https?://|www\.)[^\s<>\"'«»“”{WIDE}]*[^\s<>\"'«»“”{WIDE}.,;:!?)\]]"
+    # A bracket that closes inside belongs to the address. Other marks belong to it if more follows.
+    rf"(?:https?://|www\.)(?:\([^{_OUTSIDE}()\[\]]*\)|\[[^{_OUTSIDE}()\[\]]*\]"
+    rf"|[^{_OUTSIDE}.,;:!?)\]]|[.,;:!?)\]]++(?=[^{_OUTSIDE}]))++"
     # The start of a word, and 64 characters (RFC 5321): the time is linear in the length of the text.
     rf"|(?<![^\W{WIDE}])(?<![.+-])(?:[^\W{WIDE}]|[.+-]){{1,64}}@(?:[^\W{WIDE}]|-)+(?:\.(?:[^\W{WIDE}]|-)+)+"
 )
@@ -33,18 +36,21 @@ _UNITS = (
     r"(?:(?:km|m|cm|mm)/[hs]|[kmµn]?g/(?:m[²³23]|c?m³|d?[lL])|[kKMGTP]i?B(?:/s|it)?|[kMG]?bit/s|[kMG]?Hz"
     r"|[munµpk]?[gmsLlWVAJ]|cm|dm|km|kg|mg|ml|cl|kW|MW|kWh|px|pt|em|rem|dpi|fps|ms|min|°[CF]?|%%?|‰)"
 )
+_NAME = rf"[^\W\d{WIDE}][^\W{WIDE}]*"
 # The kinds of spans. Of those that begin at the same character, the first one wins.
 KINDS = {
-    "address": ADDRESS.pattern,
+    "address": "|".join(
+        (ADDRESS.pattern, rf"(?<![^\W{WIDE}])(?<![@#&/.])(?:@{_NAME}(?:[.@]{_NAME})*|#{_NAME})")  # @handle #hashtag
+    ),
     "placeholder": "|".join(
         (
             r"\{\{\{.{0,80}?\}\}\}|\{\{.{0,80}?\}\}|[$#%]?\{[^{}\n]{0,80}\}|<%.{0,80}?%>",  # {{{x}}} ${x} %{x}
-            r"%[-+#0']*\d*<PRI\w+>",  # gettext's %<PRIu64>
-            r"%(?:\([^()\n]{1,60}\)|<[^<>\s]{1,60}>)[-+ #0]*\d*(?:\.\d+)?[a-zA-Z]",  # %(name)s %<name>s
+            r"%[-+#0']*+\d*<PRI\w+>",  # gettext's %<PRIu64>
+            r"%(?:\([^()\n]{1,60}\)|<[^<>\s]{1,60}>)[-+ #0]*+\d*(?:\.\d+)?[a-zA-Z]",  # %(name)s %<name>s
             # printf of C and Python, and arguments of Qt (%1, %L1, %n).
-            rf"%(?:\d+\$)?[-+#0]*(?:\*|\d+)?(?:\.(?:\*|\d+))?{LENGTH}[sdiufFeEgGxXocra@](?![^\W\d_])",
+            rf"%(?:\d+\$)?[-+#0]*+(?:\*|\d+)?(?:\.(?:\*|\d+))?{LENGTH}[sdiufFeEgGxXocra@](?![^\W\d_])",
             # The same with the groups or digits of a locale (%'d, %Id), also in %'dth; and %dth, %dx%d.
-            r"%(?:\d+\$)?[-+#0]*['I][-+#0]*\d*(?:\.\d+)?(?:ll|l|j|z|t)?[diufFgG]",
+            r"%(?:\d+\$)?[-+#0]*['I][-+#0]*+\d*(?:\.\d+)?(?:ll|l|j|z|t)?[diufFgG]",
             r"(?<!\d)%(?:\d+\$)?[du](?=(?:st|nd|rd|th)(?![^\W_])|x%)",
             r"%(?:L?\d{1,2}|n)(?!\w)|%%",
             r"(?<!\w)%[A-Za-z_]\w*%(?!\w)",  # %NAME%
@@ -54,15 +60,16 @@ KINDS = {
     ),
     "path": "|".join(
         (
-            r"(?<![\w/.])(?:~|\.{1,2})?/(?:[\w.@+-]+/)*[\w.@+-]*[\w@+-]",  # /etc/hosts ./a.sh ~/notes
-            r"(?<!\w)[A-Za-z]:\\(?:[\w .-]+\\)*[\w.-]*\w",  # C:\Users
-            r"(?<![\w/.])[\w-]+(?:/[\w.-]+)*\.(?:py|js|ts|json|ya?ml|toml|md|txt|html?|css|sh|exe|dll|zip|gz|tar|png"
+            # /etc/hosts ./a.sh ~/notes /etc/
+            r"(?<![\w/.])(?:~|\.{1,2})?/(?:(?:[\w.@+-]+/)+(?:[\w.@+-]*[\w@+-])?|[\w.@+-]*[\w@+-])",
+            r"(?<!\w)[A-Za-z]:\\(?:(?:[\w .-]+\\)+(?:[\w.-]*\w)?|[\w.-]*\w)",  # C:\Users C:\Users\
+            r"(?<![\w/.-])[\w-]+(?:/[\w.-]+)*\.(?:py|js|ts|json|ya?ml|toml|md|txt|html?|css|sh|exe|dll|zip|gz|tar|png"
             r"|jpe?g|svg|pdf|docx?|xlsx?|csv|tsv|xml|cfg|ini|conf|log|c|h|cpp|rs|go|java|jar|php|sql)(?![\w-]|\.\w)",
         )
     ),
     "option": r"(?<![\w%‰€$£°)\]}])(?<!\w[\"'“”’»])--?[A-Za-z][\w-]+(?:=\S*\w)?",  # --option; not 5%-Hürde
     "version": r"(?<![\w.])v\d+(?:\.\d+)*(?:[-+.]?(?:alpha|beta|rc|dev|post)\.?\d*)?(?!\w)"
-    r"|(?<![\w.])\d+(?:\.\d+){2,}(?![\w.])",
+    r"|(?<![\w.])\d+(?:\.\d+){3}:\d+(?!\w)|(?<![\w.])\d+(?:\.\d+){2,}(?![\w.])",  # an IP address and its port
     "measure": rf"(?<![\w.,])\d+(?:[.,]\d+)*[ \u00a0\u202f]?{_UNITS}(?![\w(]|/\w)",
     "number": r"(?<![\w.])0x[0-9a-fA-F]+(?!\w)",
     "emoji": EMOJI,

@@ -18,24 +18,25 @@ _CONTENTS = ("equiv-text", "equiv", "disp")
 BREAK_TYPES = re.compile(r"(x-|xlf:|fmt:)?(lb|pb|br|p|linebreak|pagebreak)", re.I)
 # HTML elements that start a line; line ends, plain or escaped; and RTF line breaks.
 _BREAK = re.compile(
-    r"\s*(</?(br|p|div|li|ul|ol|tr|td|th|table|hr|h\d)\b[^<>]*>|(\\[nrt])+|\\(line|par|tab|page)\b|[\n\r\t\u2028\u2029]+)\s*",
+    r"\s*+(?:</?(?:br|p|div|li|ul|ol|tr|td|th|table|hr|h\d)\b[^<>]*>|(?:\\[nrt])+|\\(?:line|par|tab|page)\b)\s*+"
+    r"|[^\S\n\r\t\u2028\u2029]*+[\n\r\t\u2028\u2029]\s*+",
     re.I,
 )
 # A directive of printf after its %, as in GNU gettext and Apple's strings, for codes and for strings of programs.
 # `find_spans` is stricter, since other texts have percent signs too, as in `50% of it`.
 DIRECTIVE = (
     r"(?P<number>\d+\$)?"
-    rf"(?P<rest>\#@\w+@|[-+ \#0'I]*(?:\*|\d+)?(?:\.(?:\*|\d+)?)?{LENGTH}(?:<PRI\w+>|[a-zA-Z@]))"
+    rf"(?P<rest>\#@\w+@|[-+ \#0'I]*+(?:\*|\d+)?(?:\.(?:\*|\d+)?)?{LENGTH}(?:<PRI\w+>|[a-zA-Z@]))"
 )
 _PLACEHOLDER = re.compile(
-    rf"""\s*(?:
+    rf"""(?:(?<!\s)\s++)?(?:
       %[A-Za-z_][\w.-]+%(?!\w)  # %name%
     | %(?:{DIRECTIVE}|%)  # printf: %d %1$s %.2f
-    | %\([^()]*\)[-+\x20#0]*\d*(?:\.\d+)?[A-Za-z]  # Python: %(name)s
+    | %\([^()]*\)[-+\x20#0]*+\d*(?:\.\d+)?[A-Za-z]  # Python: %(name)s
     | %L?\d+  # Qt: %1
-    | [$\#]?\{{[^\\<>]*\}} | \[\[?[\w.$:-]+\]\]?  # {{0}} {{name}} ${{name}} #{{name}} [name]
+    | [$\#]?\{{[^\\<>]{{0,1000}}\}} | \[\[?[\w.$:-]+\]\]?  # {{0}} {{name}} ${{name}} #{{name}} [name]
     | \$[\w.]+\$? | [@!:][A-Za-z_]\w* | __\w+__  # $name @count :name __name__
-    | <%.*?%> | <\?.*?\?>
+    | <%.{{0,1000}}?%> | <\?.{{0,1000}}?\?>
     )\s*""",
     re.X | re.S,
 )

@@ -41,6 +41,21 @@ def stretches(folder):
         (folder / name).write_text(text)
 
 
+def repeats(folder, number=12_000):
+    """One mark or blank again and again, which each place of a pattern may begin with."""
+    table, events = "|===\n|We{}We\n|===\n", "[Events]\nFormat: Text\nDialogue: We{}We\n"
+    written = {
+        "attribute.adoc": "We " + "{a}[" * number, "link.adoc": "We " + "link:" * number * 2,
+        "star.adoc": "We " + "*a " * number, "paren.adoc": "We " + "(" * number * 3,
+        "dots.adoc": table.format("." * number * 3),
+        "spaces.adoc": table.format(" " * number), "a.ini": f"a{' ' * number * 4}= We",
+        "a.md": f"# We{' ' * number * 4}We",
+        "braces.ass": events.format("{a" * number * 6), "spaces.ass": events.format(" " * number * 6),
+    }  # fmt: skip
+    for name, text in written.items():
+        (folder / name).write_text(text)
+
+
 def broken(folder):
     """Files that end a reader in the middle."""
     forms = "{n, plural, one {" * 800 + "Our cat" + "}}" * 800

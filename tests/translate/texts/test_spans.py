@@ -31,6 +31,16 @@ def spans(text):
         ("Open /etc/hosts, ./a.sh, C:\\a\\b.txt or c/a.md.", ["/etc/hosts", "./a.sh", "C:\\a\\b.txt", "c/a.md"]),
         # The case measure-per-hour.
         ("300 km/h, 5 m/s, 5 kg/m³, 3 ‰, 5 km/day", ["300 km/h", "5 m/s", "5 kg/m³", "3 ‰"]),
+        # The case url-parenthesis.
+        ("See https://a.example/b_(c), www.a.example/[d].", ["https://a.example/b_(c)", "www.a.example/[d]"]),
+        ("(see https://a.example/b) [c](https://a.example/d_(e)f).", ["https://a.example/b", "https://a.example/d_(e)f"]),
+        ("https://a.example/b),c http://[::1]:80/ http://a/(b", ["https://a.example/b),c", "http://[::1]:80/", "http://a/(b"]),
+        # The case path-last-slash.
+        ("Open /etc/, ~/a/ or /usr/local/bin/. It is /kæt/.", ["/etc/", "~/a/", "/usr/local/bin/", "/kæt/"]),
+        ("In C:\\Users\\ or C:\\a b\\c. And/or he/ she", ["C:\\Users\\", "C:\\a b\\c"]),
+        ("At 192.168.0.1:8080. Or 10.0.0.1, at 10:30", ["192.168.0.1:8080", "10.0.0.1"]),
+        ("@anna and @b@c.example: #MeToo-Bewegung, (#a1)", ["@anna", "@b@c.example", "#MeToo", "#a1"]),
+        ("We are #1, the #1st, in C# or F#; a @ 3, &#x27; 你好@bob说", ["@bob"]),
         ("Version v2.3.1 or 1.2.3, 5 km, 3.5 GB, 20 °C, 50%", ["v2.3.1", "1.2.3", "5 km", "3.5 GB", "20 °C", "50%"]),
         ("Use --verbose 🙂 <br/> &nbsp; now", ["--verbose", "🙂", "<br/>", "&nbsp;"]),
         ("An der 5%-Hürde, die „Rot“-Taste, (Vor-)-Stufe; \"-v\" und --quiet", ["5%", "--quiet"]),

@@ -172,7 +172,7 @@ class Service:
         deadline = self.deadline()
         found: list[tuple[str, float | None]] = [(source, None)] * len(texts)
         if source == "auto":
-            found = [ranks[0] for ranks in await self.detected([re.sub("<[^>]*>", " ", text) for text in texts])]
+            found = [ranks[0] for ranks in await self.detected([re.sub("<[^<>]*>", " ", text) for text in texts])]
         steps = {code: self.step(code, target) for code, _ in found if code != target}
         answers: list[Answer] = []
         for text, (code, share) in zip(texts, found, strict=True):

@@ -20,7 +20,7 @@ _MARKS = {
 _KIND_OF = {"version": "number", "measure": "number", "sentinel": "placeholder", "plain": "number"}
 _VALUE = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in (KINDS | {"plain": _NUMBER}).items()))
 # Texts without these characters have no values; most have none, and the search for values takes most of the time.
-_MAYBE = re.compile(rf"[\d%{{<&/\\@]|\w\.\w|(?<!\w)-|{KINDS['emoji']}|[{SENTINELS}]")
+_MAYBE = re.compile(rf"[\d%{{<&/\\@#]|\w\.\w|(?<!\w)-|{KINDS['emoji']}|[{SENTINELS}]")
 _DIGITS = re.compile(r"[\d.,]*\d")
 
 # Characters of scripts without spaces are words. (Of Thai and its neighbors, which also write none.)

@@ -20,7 +20,7 @@ MARKS = {STOP: ".。．｡।۔።။។", COLON: ":：", QUESTION: "?？؟", EX
 KINDS = {mark: kind for kind, marks in MARKS.items() for mark in marks} | {"…": ELLIPSIS}
 QUOTED = re.compile(rf"[{re.escape(''.join(KINDS))}][)\]}}\"'”’»›）］」』】》〉]+$")
 # An abbreviation such as a.m., whose last period is not a stop. 4.8.0 is not an abbreviation.
-SHORTENED = re.compile(r"(?<!\w)(?:[^\W\d_]{1,2}\.\s?)+[^\W\d_]{1,3}\Z")
+SHORTENED = re.compile(r"(?<!\w)[^\W\d_]{1,2}\.\s?[^\W\d_]{1,3}\Z")
 SEPARATORS = tuple(",;،؛，；、")
 # Marks other than `.:?!`: after an ideograph or kana, and in some languages.
 WIDE = {STOP: "。", COLON: "：", QUESTION: "？", EXCLAMATION: "！"}

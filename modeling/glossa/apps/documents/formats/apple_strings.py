@@ -13,7 +13,7 @@ from .tokens import cut
 _SPACE = r"(?:\s|/\*.*?\*/|//[^\n]*)*+"
 _STRING = r'"((?:[^"\\]|\\.)*+)"'
 _ENTRY = re.compile(
-    rf"{_SPACE}(?:{_STRING}|([\w.$/:-]+)){_SPACE}(?:={_SPACE}(?:{_STRING}|([\w.$/:-]+)){_SPACE})?;", re.S
+    rf"{_SPACE}(?:{_STRING}|([\w.$/:-]++)){_SPACE}(?:={_SPACE}(?:{_STRING}|([\w.$/:-]++)){_SPACE})?;", re.S
 )
 _REST = re.compile(_SPACE, re.S)
 _ESCAPE = re.compile(r"\\(?:[Uu][0-9a-fA-F]{4}|[0-7]{1,3}|.)", re.S)

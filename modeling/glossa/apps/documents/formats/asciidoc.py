@@ -11,7 +11,7 @@ from .tokens import trimmed
 
 _VERBATIM = re.compile(r"-{4,}|\.{4,}|\+{4,}|/{4,}|```.*")  # lines around a verbatim block
 _STAYS = re.compile(  # lines that are not translated
-    r"//(?!//).*|:!?[\w-]+!?:.*|\[.*\]|(?:={4,}|\*{4,}|_{4,}|--|'''|<<<|\+)|(?:\w+)::\S*\[.*\]|\|===.*|[,:]==="
+    r"//(?!//).*|:!?[\w-]+!?:.*|\[.*\]|(?:={4,}|\*{4,}|_{4,}|--|'''|<<<|\+)|\w+::[^\s\[]*\[.*\]|\|===.*|[,:]==="
 )
 _CODE_STYLE = re.compile(r"\[(?:source|listing|literal|stem|latexmath|asciimath|verse|plantuml|mermaid)\b.*\]")
 _TITLE = re.compile(r"(?:={1,6}|#{1,6})[ \t]+|\.(?=[^\s.])")
@@ -19,13 +19,17 @@ _ITEM = re.compile(
     r"[ \t]*(?:[*-]+|\.+|\d+\.|<(?:\d+|\.)>)[ \t]+(?:\[[ x*]\][ \t]+)?|(?:NOTE|TIP|IMPORTANT|WARNING|CAUTION):[ \t]+"
 )
 _TERM = re.compile(r"[ \t]*(\S.*?)(:{2,4}|;;)(?:[ \t]+|$)")
-_BAR = re.compile(r"[ \t]*(?<!\\)(?:(?:\d+(?:\.\d+)?|\.\d+)[+*])?[<^>.]*[adehlms]?\|[ \t]*")
+# Each stretch of spaces, digits or marks is read from its start only, so that the time is linear.
+_BAR = re.compile(
+    r"(?:(?<![ \t])[ \t]++)?(?<!\\)(?:(?<!\d)(?:\d+(?:\.\d+)?|\.\d+)[+*])?(?:(?<![<^>.])[<^>.]++)?[adehlms]?\|[ \t]*"
+)
+LONGEST = 1000  # characters of a stretch in marks or of an address; looking further takes too long in hostile texts
 _INLINE = re.compile(
-    r"(?P<quote>[\"']`)(?=[^`\n]+`[\"'])"  # "`words`" in curved quotes
-    r"|(?P<attribute>\{[\w-]+\}\[)(?=[^\]\n]*\])"  # an attribute that is an address
+    rf"(?P<quote>[\"']`)(?=[^`\n]{{1,{LONGEST}}}+`[\"'])"  # "`words`" in curved quotes
+    rf"|(?P<attribute>\{{[\w-]+\}}\[)(?=[^\]\n]{{0,{LONGEST}}}+\])"  # an attribute that is an address
     r"|(?P<code>`[^`\n]+`|\+[^+\n]+\+|(?:kbd|btn|menu|stem|footnoteref|image|icon|pass|xref|anchor|indexterm2?)"
-    r":[^\s\[\]:]*\[[^\]\n]*\]|\(\(\(.*?\)\)\)|\[\[[^\]\n]*\]\])"
-    r"|(?P<link>(?:link:|mailto:|https?://|ftp://|footnote:)[^\s\[\]<>]*\[)(?=[^\]\n]*\])"
+    rf":[^\s\[\]:]*\[[^\]\n]{{0,{LONGEST}}}+\]|\(\(\((?!\().{{0,200}}?\)\)\)|\[\[\[?[^\[\]\n]*\]\])"
+    rf"|(?P<link>(?:link:|mailto:|https?://|ftp://|footnote:)[^\s\[\]<>]{{0,{LONGEST}}}+\[)(?=[^\]\n]{{0,{LONGEST}}}+\])"
     r"|(?P<cross><<[^<>,\n]+,)(?=[^<>\n]*>>)|(?P<bare><<[^<>\n]+>>)"
     r"|(?P<mark>(?<![\w*_#\\])(?:\[[\w.#-]+\])?(?P<kind>\*\*?|__?|\#\#?)(?=\S))"
 )
@@ -129,7 +133,7 @@ def _inline(text: str, start: int, end: int) -> Iterator[Part]:
             kind = found.lastgroup if found.lastgroup != "kind" else "mark"
             quote = f"`{found[0][0]}" if kind == "quote" else ""
             mark = {"link": "]", "attribute": "]", "cross": ">>", "quote": quote}.get(kind, found["kind"] or "")
-            limit = min([end, *(at for _, at in closing)])
+            limit = min([end, found.end() + LONGEST, *(at for _, at in closing)])
             at = _closing(text, found.end(), limit, mark, kind == "mark") if mark else -1
             if kind in ("code", "bare"):
                 is_word = kind == "code" and found[0][0] not in "[("  # not an anchor

@@ -12,7 +12,7 @@ from .tokens import cut
 
 _LINE = re.compile(r"([^\n]*)(?:\n|\Z)")
 _SECTION = re.compile(r"\s*\[[^\]]*\]\s*(?:[;#].*)?")
-_ENTRY = re.compile(r"[^=:\[;#\s][^=:]*?[ \t]*[=:][ \t]*")
+_ENTRY = re.compile(r"[^=:\[;#\s][^=:]*[=:][ \t]*")
 _QUOTED = re.compile(r"""(["'])(.*)\1""")
 
 

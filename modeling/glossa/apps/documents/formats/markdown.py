@@ -27,6 +27,7 @@ _ATTRIBUTES = re.compile(r"\{(?:[:.#][^{}\n]*|[\w-]+=[^{}\n]*)\}")
 _READ = ("inline", "pipe_table_cell", "html_block", "link_title", "link_label")
 _SPECIAL = re.compile(r"[\\`*_\[\]<|]")
 _BLOCK_MARK = re.compile(r"(?:([-+*>]|#{1,6})|(\d{1,9})([.)]))(?=\s|$)")
+_CLOSING = re.compile(r"(?:^|(?<![ \t])[ \t]++)#++[ \t]*+$")  # the marks at the end of a heading
 _SOFT_BREAK = re.compile(r"(?<![ \t])[ \t]*+\r?\n[ \t]*+")
 _HTML_NAME = re.compile(r"</?([A-Za-z][\w-]*)")
 
@@ -87,7 +88,7 @@ class _Reader:
     def _add_inline(self, node: Any) -> None:
         start, end = self._span(node)
         if node.parent is not None and node.parent.type == "atx_heading":
-            end = start + len(re.sub(r"(?:^|[ \t]+)#+[ \t]*$", "", self.text[start:end]))
+            end = start + len(_CLOSING.sub("", self.text[start:end]))
         tree = self._parse_inline(node)
         run: list[Part] = []
         references: dict[Part, list[Written]] = {}

@@ -31,7 +31,7 @@ _COUNT = r"(?:\{\d+\}|[\[\]][-\d,.*Inf ]+[\[\]])[ ]*"  # of Laravel and Symfony,
 _COMMAND = re.compile(r"(?<!\w)--?[A-Za-z]|[`=\\]|\|\|")
 _PAIRS = {")": "(", "]": "[", "}": "{", ">": "<"}
 # Names in programs, which have a mark, a digit or a capital inside, and no space.
-_NAME = re.compile(r"\S*(?:\w[_#/\\]\w|[a-z][A-Z]|\d|^[#@$._/-]|\w[.:]\w)\S*|[A-Z_]+_[A-Z_]+")
+_NAME = re.compile(r"(?=[#@$._/-]|\S*(?:\w[_#/\\]\w|[a-z][A-Z]|\d|\w[.:]\w))\S+")
 # Low lines that are no marks of accelerators.
 _NAMED = re.compile(r"[^\W_]_[^\W_].*[^.]\.\s*\Z|[A-Z\d]_[A-Z\d]", re.S)  # in a sentence; JAVA_HOME, x86_64
 

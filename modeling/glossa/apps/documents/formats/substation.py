@@ -11,8 +11,8 @@ from .format import Format, LanguagePair
 from .tokens import trimmed, with_text
 
 _LINE = re.compile(r"[^\r\n]+")
-_CODE = re.compile(r"\{[^{}\n]*\}|[ \t]*\\[Nn][ \t]*|\\h")
-_DRAWING = re.compile(r"\{[^}]*\\p[1-9]")  # a shape instead of a text
+_CODE = re.compile(r"\{[^{}\n]*\}|(?:(?<![ \t])[ \t]++)?\\[Nn][ \t]*|\\h")
+_DRAWING = re.compile(r"\{[^{}]*\\p[1-9]")  # a shape instead of a text
 
 
 def read(text: str, name: str, languages: LanguagePair) -> Document:

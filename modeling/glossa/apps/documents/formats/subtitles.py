@@ -24,7 +24,7 @@ _BLANK = re.compile(r"\r?\n[ \t]*(?:\r?\n|\Z)")
 _NUMBER = re.compile(r"(?:\A|\n)[ \t]*\d+[ \t]*\r?\n\Z")  # of the next subtitle
 _MARK = re.compile(r"</?[A-Za-z][^<>\n]*>|<(?:\d+:)?\d\d:\d\d\.\d{3}>|\{\\[^{}\n]*\}")
 _DIALOG = re.compile(r"\s*(?:[-–—‐]|>>)\s*\S")
-_ENDS = re.compile(r"[.!?…。！？:♪♫\])\"”»][\"”»'’)\]]*\s*$")
+_ENDS = re.compile(r"[.!?…。！？:♪♫\])\"”»]['’]*\s*$")
 _BEGINS_ANOTHER = re.compile(r"\s*(?:[-–—‐♪♫\[(>]|>>)")
 
 

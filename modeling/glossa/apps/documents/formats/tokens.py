@@ -29,7 +29,9 @@ class Token(NamedTuple):
 
 # An attribute with or without a value. Quantifiers are possessive, so that matching takes linear time.
 ATTRIBUTE = r"""[\s/]*+[^\s/>][^\s/=>]*+(?:\s*+=\s*+(?:"[^"]*+"|'[^']*+'|[^\s>"'][^\s>]*+)?)?+"""
-_ATTRIBUTE = re.compile(r"""[\s/]*+([^\s/>][^\s/=>]*+)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s>"'][^\s>]*+))?)?+""")
+_ATTRIBUTE = re.compile(
+    r"""(?:(?<![\s/])[\s/]++)?([^\s/>][^\s/=>]*+)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s>"'][^\s>]*+))?)?+"""
+)
 # Characters that are trimmed from texts: white space, marks of direction, characters without a width.
 _OUTER = "".join(filter(str.isspace, map(chr, range(0x3001)))) + "\u200b\u200e\u200f\u2060\ufeff"
 _SPACE = re.compile(r"[ \t\r\n\f]+")
