@@ -60,7 +60,7 @@ def test_the_rank_of_a_translation():
     assert of("Mon toutou est vieux.", -2) < of("Mon toutou est vieux.", -3)
     assert of("Mon toutou est vieux.", -2.05) < of("Toutou est vieux.", -2)  # a word is lost
     assert of("Mon toutou est vieux.", -9) < of("Mon toutou toutou vieux.", -1)  # a word twice
-    assert of("Mon toutou est vieux.", -1.4) < of("Mon chien est toutou.", -1) < of("Mon toutou est vieux.", -1.6)
+    assert of("Mon toutou est vieux.", -1.9) < of("Mon chien est toutou.", -1) < of("Mon toutou est vieux.", -2.1)
     assert of("Mon chien est toutou.", -9) < of("Mon toutou est vieux.", -1, lacking=2)
 
 

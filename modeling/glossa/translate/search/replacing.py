@@ -27,7 +27,7 @@ DRAFTS = 2  # translations of a sentence in which a term is tried
 KEPT = 1  # beginnings that are continued: the most probable ones with the term
 STEM, ENDING = 4, 2  # letters that an inflected own word shares with it at least, and that may differ
 SHORTEST = 3  # letters of an own word that is excluded; shorter ones are rarely a noun or verb
-OWN = 0.5  # nats a token that an own word costs
+OWN = 1.0  # nats a token that an own word costs
 LOST = 0.5  # nats that a word costs that is lost or added with the term
 
 
