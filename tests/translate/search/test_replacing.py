@@ -66,6 +66,7 @@ def test_the_rank_of_a_translation():
 
 def test_an_own_word_with_another_ending():
     assert has_own("Les chiens y sont.", {"chien"}) and has_own("Il a commencé.", {"commence"})
+    assert has_own("le thé", {"thé"}) and not has_own("le théâtre", {"thé"})
     assert not has_own("Il chante.", {"chat"}) and not has_own("la commande", {"commence"})
 
 

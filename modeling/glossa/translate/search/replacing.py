@@ -207,7 +207,8 @@ def rank(text: str, finished: "Finished", before: str, own: Iterable[str], lengt
 
 def has_own(text: str, own: Iterable[str]) -> bool:
     """Whether a translation has one of the words, perhaps with another ending."""
-    return any(shared_start(word, each) >= max(STEM, len(each) - ENDING) for word in _words(text) for each in own)
+    pairs = [(word, each) for word in _words(text) for each in own]
+    return any(a == b or shared_start(a, b) >= max(STEM, len(b) - ENDING) for a, b in pairs)
 
 
 def _words(text: str) -> list[str]:
