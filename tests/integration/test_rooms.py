@@ -26,8 +26,10 @@ PUBLIC = {
         "encoding.extension encoding.links encoding.vocabulary filters matching mixture pairs prepared "
         "preparing.prepare streaming.streams streaming.windows texts "
     ),
-    "train.plan": ("arguments catalog devices explain precision preflight processes resume settings sizing start "),
-    "train.evaluation": ("calibration comet further_metrics robustness samples scoring translation_metric "),
+    "train.plan": (
+        "arguments catalog devices explain precision preflight processes resume settings sizing start starts "
+    ),
+    "train.evaluation": ("calibration comet further_metrics robustness samples scoring translation_metric verdict "),
     "train.hub": ("push space "),
     "apps.documents": ("formats formats.format formats.keys formats.opening glossary job "),
     "apps.server": ("app corrections keys limits memories models refusals service "),

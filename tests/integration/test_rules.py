@@ -77,6 +77,7 @@ PRIVATE = {
         "_get_grad_norm": "model grad_norm", "_save": "output_dir state_dict",
         "_issue_warnings_after_load": "load_result", "_save_rng_state": "output_dir",
         "_prepare_for_training": "max_steps train_dataloader resume_from_checkpoint", "_total_loss_scalar": None,
+        "_save_checkpoint": "model trial",  # there is no public way to save in the middle of an evaluation
     },
     "transformers.pipelines.base": {
         "_sanitize_parameters": "pipeline_parameters", "_forward": "input_tensors forward_parameters",
