@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...base.word_links import find_words
 from ...model.abbreviations_glossa import STARTERS
-from ..engines.forced import token_scores
 from ..engines.generate import GenerateEngine
 from ..texts.alignment import AttentionAligner, Pair, shared_start
 from .constraints import Constraints, TermTokens, tokens_of
@@ -141,6 +140,8 @@ class Placement:
 
     def _best(self, tasks: Sequence[Task], number: int, texts: dict[int, dict[str, None]]) -> dict[int, list[str]]:
         """The first beginning of each task, and the `KEPT` that are most probable with the term after them."""
+        from ..engines.forced import token_scores  # imports torch
+
         rows = [
             (task, text, form)
             for task in tasks
