@@ -10,11 +10,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ...base.batching import TokenBatchSampler
 from ...base.word_links import find_words
 from ...model.abbreviations_glossa import STARTERS
 from ..engines.generate import GenerateEngine
+from ..interface import Search
 from ..texts.alignment import AttentionAligner, Pair, shared_start
 from .constraints import Constraints, TermTokens, tokens_of
 from .determiners import beginnings
@@ -78,18 +80,18 @@ class Placement:
 
     Args:
         engine: The search.
+        tokenizer: Its tokenizer, which asks for the target language.
         language: The target language, for its determiners.
-        num_beams: Beams.
-        wanted: Translations of each sentence.
+        search: Beams, translations of each sentence, and length penalty.
         batch_tokens: Most source tokens of a batch, counting every beam.
     """
 
     def __init__(
-        self, engine: "ConstrainedEngine", language: str | None, num_beams: int, wanted: int, batch_tokens: int
+        self, engine: "ConstrainedEngine", tokenizer: Any, language: str | None, search: Search, batch_tokens: int
     ):
-        self.engine, self.language = engine, language
-        self.num_beams, self.wanted, self.batch_tokens = num_beams, max(wanted, DRAFTS), batch_tokens
-        self.align = AttentionAligner(GenerateEngine(engine.model, engine.tokenizer), engine.tokenizer)
+        self.engine, self.language, self.search, self.batch_tokens = engine, language, search, batch_tokens
+        self.wanted = max(search.num_return_sequences, DRAFTS)
+        self.align = AttentionAligner(GenerateEngine(engine.model, tokenizer), tokenizer)
 
     def place(self, tasks: Sequence[Task]) -> None:
         """Place the terms of each task, one after the other."""
@@ -103,7 +105,7 @@ class Placement:
                 new = sorted(results.get(id(task), []), key=lambda draft: draft.rank)
                 task.drafts = _different(new)[: self.wanted] or task.drafts
 
-    def search(self, tasks: Sequence[Task]) -> None:
+    def translate(self, tasks: Sequence[Task]) -> None:
         """Search the drafts of tasks."""
         for task, found in zip(tasks, self._search([(task, task.constraints) for task in tasks]), strict=True):
             task.drafts = _different(self._ranked(found, task))
@@ -115,7 +117,10 @@ class Placement:
 
     def _search(self, asked: Sequence[tuple[Task, Constraints]]) -> list[list["Finished"]]:
         sources, constraints = [task.ids for task, _ in asked], [each for _, each in asked]
-        return self.engine.find(sources, constraints, self.num_beams, self.wanted, self.batch_tokens)
+        search = self.search
+        return self.engine.find(
+            sources, constraints, search.beams, self.wanted, self.batch_tokens, search.length_penalty
+        )
 
     def _continuations(self, tasks: Sequence[Task], number: int) -> list[tuple[Task, Constraints]]:
         """The searches that may give each task its next term."""
@@ -149,11 +154,12 @@ class Placement:
             for form in task.wanted[number].texts
         ]
         scores: dict[int, dict[str, float]] = {}
-        for start in range(0, len(rows), self.batch_tokens // 64):
-            part = rows[start : start + self.batch_tokens // 64]
-            labels = [self._tokens(text + form) for _, text, form in part]
-            found = token_scores(self.engine.model, self.engine.tokenizer, [task.ids for task, *_ in part], labels)
-            for (task, text, _), score in zip(part, found, strict=True):
+        labels = [self._tokens(text + form) for _, text, form in rows]
+        lengths = [len(task.ids) for task, *_ in rows], list(map(len, labels))
+        for batch in TokenBatchSampler(*lengths, self.batch_tokens) if rows else ():
+            ids = [rows[row][0].ids for row in batch]
+            found = token_scores(self.engine.model, self.engine.tokenizer, ids, [labels[row] for row in batch])
+            for (task, text, _), score in zip([rows[row] for row in batch], found, strict=True):
                 own = scores.setdefault(id(task), {})
                 own[text] = max(sum(score), own.get(text, -float("inf")))
         ranked = {task: sorted(own, key=own.__getitem__, reverse=True) for task, own in scores.items()}

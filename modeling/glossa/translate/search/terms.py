@@ -109,8 +109,8 @@ class Terms:
         ids = encode_texts(tokenizer, [texts[row] for row in rows])
         tasks = [self._task(texts[row], own, prefixes[row], found[row]) for row, own in zip(rows, ids, strict=True)]
         spoken = language or getattr(self.glossary, "target_language", None)
-        placement = Placement(self._engine, spoken, search.beams, search.num_return_sequences, batch_tokens)
-        placement.search([task for task in tasks if not task.drafts])
+        placement = Placement(self._engine, tokenizer, spoken, search, batch_tokens)
+        placement.translate([task for task in tasks if not task.drafts])
         placement.place(tasks)
         again = {}
         for row, task in zip(rows, tasks, strict=True):
