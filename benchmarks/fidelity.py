@@ -2,11 +2,11 @@
 
 A seed puts one thing that has the same form in both languages in the place of a number or of a name in a real
 sentence: numbers, versions, dates, prices and measures for a number; addresses, paths, placeholders of fifteen kinds,
-emoji, code, identifiers, account numbers, hashtags and handles for a name. A translation has it "in place" if it is
-there exactly once, and is not the first or last thing of a translation whose source has words on that side; "moved" if
-it is, or if the report says that its place is uncertain. Otherwise it was dropped, changed (a part of it is there) or
-doubled. Numbers may have the marks of the language, or be its words. A translation with a problem in the report is
-"reported". Other programs report nothing.
+emoji, code, identifiers, account numbers, hashtags and handles for a name. It is "in place" if a translation has it
+exactly once. It is "moved" if it is there as the first or last thing, though the source has words on that side, and
+the number or name is not in this place when the system translates the sentence as it was. Otherwise it was dropped,
+changed (a part of it is there) or doubled. Numbers may have the marks of the language, or be its words. A translation
+with a problem in the report is "reported". Other programs report nothing.
 
 Systems: runs and published models with Glossa's rules; with --plain, the same with `generate` alone; --program, a
 program that translates lines; --system, a LibreTranslate server.
@@ -58,13 +58,15 @@ FIXED = {
 
 
 class Item(NamedTuple):
-    """What was put into a sentence, and how many words are before and after it."""
+    """What was put into a sentence, how many words are before and after it, and what was there before."""
 
     kind: str
     text: str
     sentence: str
     before: int
     after: int
+    old: str
+    original: str
 
 
 Translate = Callable[[Sequence[str]], list[tuple[str, bool]]]  # translations, and whether each has a reported problem
@@ -93,6 +95,11 @@ def run(arguments: argparse.Namespace) -> None:
     for name, translate in systems(arguments, language).items():
         found = translate([item.sentence for item in items])
         outcomes = [judge(item, text, language) for item, (text, _) in zip(items, found, strict=True)]
+        moved = [row for row, outcome in enumerate(outcomes) if outcome == "moved"]
+        for row, (text, _) in zip(moved, translate([items[row].original for row in moved]), strict=True):
+            old = items[row]._replace(kind="", text=items[row].old, sentence=items[row].original)
+            if judge(old, text, language) == "moved":
+                outcomes[row] = "in place"
         reported = [problem for _, problem in found]
         print(f"\n{name}\n\n{table(rows(items, outcomes, reported))}", flush=True)
         listed += [
@@ -161,10 +168,9 @@ def draw(sources: Sequence[str], count: int, generator: random.Random) -> list[I
         sentence = generator.choice(numbered if kind in NUMBERS else named)
         found = generator.choice([*(FIGURE if kind in NUMBERS else NAME).finditer(sentence)])
         text = NUMBERS[kind](generator) if kind in NUMBERS else generator.choice(FIXED[kind])
-        before, after = sentence[: found.start()], sentence[found.end() :]
-        items.append(
-            Item(kind, text, f"{before}{text}{after}", *(len(re.findall(r"\w+", side)) for side in (before, after)))
-        )
+        sides = sentence[: found.start()], sentence[found.end() :]
+        words = [len(re.findall(r"\w+", side)) for side in sides]
+        items.append(Item(kind, text, text.join(sides), words[0], words[1], found[0], sentence))
     return items
 
 

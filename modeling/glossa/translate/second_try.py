@@ -7,11 +7,11 @@ from typing import NamedTuple
 from ..model.segments_glossa import Segment, as_model_reads, with_stop
 from ..model.spans_glossa import Span
 from .interface import Translation
-from .sentences import DIFFERENT_NUMBERS, Asked, SentenceTranslator
+from .sentences import Asked, SentenceTranslator
 from .texts.alignment import Aligner, aligned
 from .texts.labels import Label
 from .texts.spans import MOVED, pair_of, put_spans, without
-from .texts.stand_ins import Item, StandIns, items_of, put_items, with_stand_ins
+from .texts.stand_ins import FIGURE, Item, StandIns, items_of, put_items, with_stand_ins
 from .texts.text import ReadMatch, Sentence
 
 SHORTER = 0.75  # of the words of a translation without spans, which one with stand-ins has at least
@@ -30,7 +30,7 @@ class SecondTry:
 
     A sentence whose spans are not kept is translated with names in their place. If that does not help, or words are
     lost with it, it is translated without the spans, and they are put where the words around them are. A sentence
-    whose numbers are not kept is translated with other numbers, or else as if its numbers were spans.
+    with numbers whose translation has any problem is translated with other numbers, or else as if they were spans.
 
     Args:
         translator: Translates what is tried.
@@ -44,7 +44,7 @@ class SecondTry:
         """Translate those of the sentences that need it. `broken` are those whose translations lack a span."""
         self._translate_without_spans(broken)
         self._translate_with_stand_ins(broken, numbers=False)
-        wrong = [each for each in sentences if each.best.problem == DIFFERENT_NUMBERS]
+        wrong = [each for each in sentences if each.best.problem not in ("", MOVED) and FIGURE.search(each.source)]
         for sentence, items in self._translate_with_stand_ins(wrong, numbers=True):
             spans = [item.span for item in items]
             whole = replace(sentence, segment=sentence.segment._replace(spans=spans))
@@ -92,7 +92,7 @@ class SecondTry:
             sentence.translations, sentence.places = [], []
             for each, (pair, links) in zip(found_without.translations, weights, strict=False):
                 text, places, certain = put_spans(sentence.source, sentence.segment.spans, rest, pair, links)
-                problem = each.problem if certain else MOVED
+                problem = each.problem or ("" if certain else MOVED)
                 if not each.text.strip():
                     text, places, problem = "", [], each.problem
                 sentence.translations.append(replace(each, text=text, problem=problem))
@@ -107,7 +107,7 @@ def _take(row: Row, given: StandIns, translations: Sequence[Translation]) -> boo
         return False
     done = list(filter(None, found))
     before, after = (len(text.split()) for text in (row.sentence.best.text, done[0][0]))
-    if row.sentence.best.problem != DIFFERENT_NUMBERS and after < SHORTER * before:
+    if row.sentence.best.problem in ("", MOVED) and after < SHORTER * before:
         return False
     texts = [replace(each, text=text) for each, (text, _) in zip(translations, done, strict=True)]
     _set(row.sentence, texts, [places for _, places in done], row.items)
