@@ -113,6 +113,28 @@ def a_static_cache_finds_the_same(run):
 
 
 @check
+def flex_attention_gives_the_same_logits(run):
+    with torch.no_grad():  # on CPUs it has no gradients
+        ours = load(run, attn_implementation="flex_attention")
+        close(ours(**batch_of(run)).logits, load(run)(**batch_of(run)).logits)
+            load(run, attn_implementation="flex_attention")(**batch_of(run)).logits, load(run)(**batch_of(run)).logits
+        )
+
+
+@check
+def bitsandbytes_loads_eight_and_four_bits(run):
+    if find_spec("bitsandbytes") is None:
+        return "skipped: bitsandbytes is not installed"
+    from transformers import BitsAndBytesConfig
+
+    for bits, tolerance in ((8, 0.3), (4, 2.0)):
+        model = load(run, quantization_config=BitsAndBytesConfig(**{f"load_in_{bits}bit": True}))
+        with torch.no_grad():
+            close(model(**batch_of(run)).logits.float(), load(run)(**batch_of(run)).logits, tolerance)
+    return None
+
+
+@check
 def the_base_model_gives_the_states_of_the_decoder(run):
     model, base, batch = load(run), AutoModel.from_pretrained(run, trust_remote_code=True).eval(), batch_of(run)
     inputs = {"input_ids": batch["input_ids"], "decoder_input_ids": batch["labels"]}
