@@ -46,7 +46,7 @@ class SecondTry:
         self._translate_with_stand_ins(broken, numbers=False)
         wrong = [each for each in sentences if each.best.problem not in ("", MOVED) and FIGURE.search(each.source)]
         for sentence, items in self._translate_with_stand_ins(wrong, numbers=True):
-            spans = [item.span for item in items]
+            spans = tuple(item.span for item in items)
             whole = replace(sentence, segment=sentence.segment._replace(spans=spans))
             self._translate_without_spans([whole])
             if whole.best.problem in ("", MOVED) and whole.best.text:
