@@ -5,6 +5,7 @@ import re
 import pytest
 from translating import Characters, Function
 
+from glossa.translate.interface import Search, Translation
 from glossa.translate.sentences import DIFFERENT_NUMBERS
 from glossa.translate.texts.spans import MOVED
 from glossa.translate.translator import Translator
@@ -61,3 +62,15 @@ def test_words_are_not_lost_with_a_stand_in():
     """With a name the rest of the sentence would be gone."""
     text, problem = best("I met dogs here @octocat in dogs.", lambda text: "Tom." if "Tom" in text else french(text))
     assert "chiens" in text and text.count("@octocat") == 1 and problem in ("", MOVED)
+
+
+def test_blank_translations_of_a_list_stay_blank():
+    """The search finds one translation, and the second one is blank."""
+
+    class One(Function):
+        def translate(self, sources, search):
+            return [each for one in super().translate(sources, search) for each in (one, Translation(""))]
+
+    search = Search(2, num_return_sequences=2)
+    ((first, second),) = Translator(One(french), Characters(), search).translate(["I have 517 dogs."])
+    assert (first.text, second.text) == ("J'ai 517 chiens.", "")

@@ -102,8 +102,10 @@ class SecondTry:
 
 def _take(row: Row, given: StandIns, translations: Sequence[Translation]) -> bool:
     """Set the translations if the best one is plausible, each has every stand-in once, and no words are lost."""
-    found = [put_items(row.sentence.source, row.items, given, each.text) for each in translations]
-    if not translations or translations[0].problem or None in found:
+    found = [
+        put_items(row.sentence.source, row.items, given, each.text) if each.text else ("", []) for each in translations
+    ]
+    if not translations or not translations[0].text or translations[0].problem or None in found:
         return False
     done = list(filter(None, found))
     before, after = (len(text.split()) for text in (row.sentence.best.text, done[0][0]))
