@@ -91,6 +91,8 @@ def languages_of(arguments: TranslateOptions) -> LanguagePair:
     from ..base.languages import normalized_code
     from ..translate.languages import Languages
 
-    known = Languages.of(arguments.models[0])
-    wanted = normalized_code(arguments.target_language) if arguments.target_language else None
-    return LanguagePair(known.source, wanted or known.target)
+    known = Languages() if arguments.pseudo else Languages.of(arguments.models[0])
+    source, target = (
+        normalized_code(given) if given else None for given in (arguments.source_language, arguments.target_language)
+    )
+    return LanguagePair(known.source or source, target or known.target)

@@ -12,6 +12,10 @@ If CTranslate2 is installed and supports the model, it translates. The model is 
 Hugging Face. --engine torch translates with transformers' `generate`. For --engine ctranslate2, MODEL is a folder from
 `glossa export --to ctranslate2`.
 
+--pseudo translates without a model: it puts accents on the letters, which shows the text of a program that is not
+translated. Placeholders and addresses stay. --pseudo long also makes words a third longer and marks both ends of
+sentences, which shows what is cut off.
+
 With --alignments, each translation is followed by a tab and the links of its words in Pharaoh format: `0-0 1-2` links
 the first words of both, and the second word of the source to the third word of the translation. Words are separated by
 white space.
@@ -55,7 +59,7 @@ from ..translate.review import Problems, find_problems
 from ..translate.search.terms import count
 from . import INTERRUPTED
 from .inputs import START, check_input
-from .options import read
+from .options import changed, read
 from .places import place_of
 from .translate_options import TranslateOptions
 
@@ -66,6 +70,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+# Options that --pseudo uses too.
+PSEUDO = frozenset(
+    ["pseudo", "input", "output", "format", "keys", "no_split_sentences", "on_error", "report", "report_all",
+     "source_language", "target_language"]
+)  # fmt: skip
 # Modules for processes that translate with CTranslate2. The first keeps `glossa` from importing torch.
 WITHOUT_TORCH = ("glossa_command", "glossa.translate.engines.ctranslate2")
 CHUNK = 4096  # lines that are translated together, unless they are typed
@@ -78,6 +87,7 @@ def parse(argv: list[str]) -> TranslateOptions:
 
 def main(argv: list[str]) -> None:
     arguments = parse(argv)
+    check_pseudo(arguments)
     for name in arguments.all_models:
         check_name(name)
     check_files(arguments)
@@ -105,6 +115,17 @@ def main(argv: list[str]) -> None:
         translate_file(arguments)
     else:
         translate_lines(arguments)
+
+
+def check_pseudo(arguments: TranslateOptions) -> None:
+    """Raise `GlossaError` if there is no model, or if there is something for a model with --pseudo."""
+    if not arguments.pseudo:
+        if not arguments.models:
+            raise GlossaError("Give a MODEL, the folder of a run or a Hub name, or --pseudo, which needs none.")
+        return
+    if unused := [name for name in changed(arguments) if name not in PSEUDO]:
+        given = arguments.models[0] if unused[0] == "models" else f"--{unused[0]}"
+        raise GlossaError(f"--pseudo translates without a model, and does not use {given}. Leave one of them out.")
 
 
 def check_files(arguments: TranslateOptions) -> None:
@@ -234,10 +255,13 @@ def translate_file(arguments: TranslateOptions) -> None:
 
 
 def build(arguments: TranslateOptions) -> "Translator":
-    from ..translate.build import build_translator
+    split = False if arguments.no_split_sentences else None
+    from ..translate.build import build_translator, pseudo_translator
     from ..translate.interface import Checks, Execution, Search
     from .documents import glossary_of, recall_of
 
+    if arguments.pseudo:
+        return pseudo_translator(arguments.pseudo == "long", Checks(arguments.on_error), split)
     return build_translator(
         arguments.models,
         arguments.engine,
@@ -260,7 +284,7 @@ def build(arguments: TranslateOptions) -> "Translator":
             links=arguments.alignments,
         ),
         execution=Execution(arguments.batch_tokens),
-        split_sentences=False if arguments.no_split_sentences else None,
+        split_sentences=split,
         recall=recall_of(arguments),
     )
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ..apps.documents.formats import LINES, MODULES
 from ..translate.interface import OnError
 from . import share, whole
-from .options import flag, option
+from .options import argument, flag, option
 from .shared_options import BatchOptions, LanguageOptions, MemoryOptions, ModelsOptions, SearchOptions
 
 
@@ -13,6 +13,13 @@ from .shared_options import BatchOptions, LanguageOptions, MemoryOptions, Models
 class TranslateOptions(ModelsOptions, LanguageOptions, BatchOptions, SearchOptions, MemoryOptions):
     """The options of `glossa translate`."""
 
+    models: list[str] = argument("folder of a run, or Hub name", metavar="MODEL", nargs="*", default=[])
+    pseudo: str | None = option(
+        "instead of a model, put accents on letters; long: words are also a third longer, and sentences are marked",
+        nargs="?",
+        const="accents",
+        choices=("accents", "long"),
+    )
     input: str | None = option("file to translate, or folder of documents (default: standard input)")
     output: str | None = option("file to write (default: standard output)")
     format: str | None = option(
