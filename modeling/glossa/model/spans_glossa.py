@@ -45,6 +45,8 @@ KINDS = {
     "placeholder": "|".join(
         (
             r"\{\{\{.{0,80}?\}\}\}|\{\{.{0,80}?\}\}|[$#%]?\{[^{}\n]{0,80}\}|<%.{0,80}?%>",  # {{{x}}} ${x} %{x}
+            # References to other texts of i18next and vue-i18n: $t(key), @:key, @.lower:key, @:{key}
+            r"\$t\([^()\n]{1,80}\)|(?<!\w)@(?:\.[a-z]+)?:(?:[\w-]+(?:\.[\w-]+)*|[({][^(){}\n]{1,80}[)}])",
             r"%[-+#0']*+\d*<PRI\w+>",  # gettext's %<PRIu64>
             r"%(?:\([^()\n]{1,60}\)|<[^<>\s]{1,60}>)[-+ #0]*+\d*(?:\.\d+)?[a-zA-Z]",  # %(name)s %<name>s
             # printf of C and Python, and arguments of Qt (%1, %L1, %n).

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ....base.errors import GlossaError
 from ....readers.po import ESCAPE, Entry, Field, entries, field_text, flags_of, plural_forms, unescaped
 from ....translate.texts.tags import Part
 from ..places import Document, Edit, Place, Review
@@ -55,6 +56,10 @@ class _Catalog:
                 self._header(entry, has_plurals)
             elif source is None or entry.is_obsolete:
                 continue
+            elif not entry.translations:
+                line = self.text.count("\n", 0, source.start) + 1
+                missing = "msgstr[0]" if "msgid_plural" in entry.fields else "msgstr"
+                raise GlossaError(f'{self.name}, line {line}: the entry has no {missing}. Add {missing} "" to it.')
             elif all(each.is_empty for each in entry.translations.values()):
                 self._fill(entry, source)
             elif -1 not in entry.translations:

@@ -15,6 +15,10 @@ _ENTRY = re.compile(
 )
 _LINE = re.compile(r"(?:[^\\\r\n]|\\(?:\r\n|.|\n))+")
 _ESCAPE = r"\\(?:\r?\n[ \t\f]*|u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)"
+# A value with arguments is a text of java.text.MessageFormat, where an apostrophe is written twice, or quotes braces.
+_ARGUMENT = re.compile(r"\{\d")
+_APOSTROPHE = re.compile(r"(?<!['{}])'(?!['{}])")
+_QUOTATION = r"'[{}][^']*'"
 _NAMED = {"\\n": "\n", "\\t": "\t", "\\r": "\r", "\\f": "\f"}
 
 
@@ -25,10 +29,10 @@ def read(text: str, name: str, languages: LanguagePair) -> Document:
         found = _ENTRY.match(text, line.start(), line.end())
         if found is None or not found[2]:
             continue
-        quoted = "''" in found[2] and re.search(r"\{\d", found[2]) is not None  # of java.text.MessageFormat
+        quoted = _ARGUMENT.search(found[2]) is not None and not _APOSTROPHE.search(found[2])
         pattern = re.compile(f"{_ESCAPE}|''" if quoted else _ESCAPE)
         parts = cut(text, found.start(2), found.end(2), pattern, _decode, collapse=False)
-        places += string_places(parts, text, _escape_for(quoted))
+        places += string_places(parts, text, _escape_for(quoted), kept=_QUOTATION if quoted else "")
     return Document(text, places)
 
 

@@ -63,7 +63,7 @@ class _Finder:
             depth += (token.name in rules.only) * {"open": 1, "close": -1}.get(token.kind, 0)
             active = depth > 0 or not rules.only
             if token.kind in ("open", "empty") and active:
-                self.places.extend(_attribute_places(text, token, rules))
+                self.places.extend(attribute_places(text, token, rules))
             looked_at = active or token.name in rules.skipped or token.name == CELL
             if token.kind == "open" and looked_at and _kept(text, token, rules):
                 end = self.ends[index]
@@ -97,7 +97,7 @@ class _Finder:
         elif name not in rules.skipped and name not in rules.opaque:
             for other in self.tokens[index + 1 : end]:
                 if other.kind in ("open", "empty"):
-                    self.places.extend(_attribute_places(self.text, other, rules))
+                    self.places.extend(attribute_places(self.text, other, rules))
 
 
 def _kept(text: str, token: Token, rules: Rules) -> bool:
@@ -142,7 +142,8 @@ def _closed_runs(run: Sequence[Part]) -> Iterator[list[Part]]:
     yield current
 
 
-def _attribute_places(text: str, token: Token, rules: Rules) -> Iterator[Place]:
+def attribute_places(text: str, token: Token, rules: Rules) -> Iterator[Place]:
+    """The places in the attributes of a tag."""
     given = attributes(text, token)
     if not given:
         return

@@ -138,7 +138,7 @@ class Units:
 
     def text_parts(self, start: int, end: int) -> list[Part]:
         """The parts of a text between tags."""
-        return text_parts(self.text, start, end)
+        return text_parts(self.text, start, end, collapse=False)
 
     def _code(self, token: Token, end: int, name: str, inner: str) -> Part:
         given = attributes(self.text, token)

@@ -44,7 +44,7 @@ def read(text: str, name: str, languages: LanguagePair) -> Document:
     return _Reader(text, name, languages).read()
 
 
-FORMATS = (Format("xliff", (".xliff", ".xlf"), read, XML),)
+FORMATS = (Format("xliff", (".xliff", ".xlf", ".sdlxliff", ".mqxliff", ".mxliff"), read, XML),)
 
 
 class _Reader(Units):
