@@ -44,6 +44,7 @@ import signal
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -208,11 +209,12 @@ def translate_lines(arguments: TranslateOptions) -> None:
         # A progress bar is shown if the terminal shows neither lines nor translations.
         shown = sys.stderr.isatty() and not typed and not target.isatty()
         chunk = 1 if typed else CHUNK
-        stream = translator.stream(read_lines(source), chunk, prefix=arguments.prefix)
+        around: deque[tuple[str, str]] = deque()
+        stream = translator.stream(read_lines(source, around), chunk, prefix=arguments.prefix)
         progress = tqdm(stream, unit=" lines", disable=not shown)
         problems = Problems(report, arguments.report_all)
         for number, (text, translations) in enumerate(progress, 1):
-            write(target, translations, arguments, flush=typed)
+            write(target, translations, arguments, around.popleft(), flush=typed)
             problems.add(
                 1, find_problems(number, text, translations[0], arguments.report_all), count(translations[:1])
             )
@@ -298,9 +300,10 @@ def shard_translator(arguments: TranslateOptions) -> "Translate":
     def translate(lines: list[bytes], first: int, path: Path) -> Done:
         done = Done()
         with open_file(str(path), "w") as target:
-            stream = translator.stream(read_lines(lines), CHUNK, first, arguments.prefix)
+            around: deque[tuple[str, str]] = deque()
+            stream = translator.stream(read_lines(lines, around), CHUNK, first, arguments.prefix)
             for number, (text, translations) in enumerate(stream, first):
-                write(target, translations, arguments)
+                write(target, translations, arguments, around.popleft())
                 done.lines += 1
                 done.words += len(text.split())
                 done.problems += find_problems(number, text, translations[0], arguments.report_all)
@@ -310,10 +313,17 @@ def shard_translator(arguments: TranslateOptions) -> "Translate":
     return translate
 
 
-def write(target: TextIO, translations: list["Translation"], arguments: TranslateOptions, flush: bool = False) -> None:
-    """Write the translations of one line."""
+def write(
+    target: TextIO,
+    translations: list["Translation"],
+    arguments: TranslateOptions,
+    around: tuple[str, str],
+    flush: bool = False,
+) -> None:
+    """Write the translations of one line, with the characters before and after it."""
     for translation in translations[:1] if arguments.rerank else translations:
-        print(format_line(translation, arguments.scores, arguments.confidence), file=target, flush=flush)
+        line = format_line(translation, arguments.scores, arguments.confidence)
+        print(f"{around[0]}{line}{around[1]}", file=target, flush=flush)
 
 
 def open_file(name: str, mode: str, errors: str = UNDECODABLE):
@@ -327,8 +337,14 @@ def open_report(name: str):
     return open_file(name, "w", "backslashreplace")
 
 
-def read_lines(stream: Iterable[bytes]) -> Iterator[str]:
-    return (line.decode("utf-8", UNDECODABLE).rstrip("\r\n") for line in stream)
+def read_lines(stream: Iterable[bytes], around: deque[tuple[str, str]] | None = None) -> Iterator[str]:
+    """The lines of a file. The byte order mark before each line, and a carriage return after it, go to `around`."""
+    for line in stream:
+        text = line.decode("utf-8", UNDECODABLE).rstrip("\n")
+        body = text.rstrip("\r").removeprefix("\ufeff")
+        if around is not None:
+            around.append(("\ufeff" * text.startswith("\ufeff"), "\r" * text.endswith("\r")))
+        yield body
 
 
 def format_line(translation: "Translation", scores: bool, confidence: bool = False) -> str:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ..apps.documents.formats import LINES, MODULES
+from ..apps.documents.formats import MODULES
 from ..translate.interface import OnError
 from . import share, whole
 from .options import argument, flag, option
@@ -24,7 +24,7 @@ class TranslateOptions(ModelsOptions, LanguageOptions, BatchOptions, SearchOptio
     output: str | None = option("file to write (default: standard output)")
     format: str | None = option(
         "format of a document (default: from its name); lines: each line is a text; paragraphs: joined lines",
-        choices=(*MODULES, LINES),
+        choices=tuple(MODULES),
     )
     keys: str | None = option(
         "for JSON and YAML, translate only values whose dotted keys match one of these patterns, separated by commas, "

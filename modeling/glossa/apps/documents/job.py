@@ -16,6 +16,7 @@ from ...translate.loading import stamp_models
 from ...translate.review import Problems, find_problems
 from ...translate.search.terms import count
 from ...translate.texts.text import Sentence, Text
+from .formats import LINES
 from .formats.format import UNKNOWN, LanguagePair, Opened
 from .formats.keys import Keys
 from .formats.opening import format_of, format_of_file, open_document
@@ -54,11 +55,11 @@ class DocumentJob:
     def files(self) -> list[tuple[Path, Path, str]]:
         """Each file, its path in the output, and its format. Raises `GlossaError` if there is no document."""
         if not self.source.is_dir():
-            return [(self.source, Path(self.source.name), format_of(self.source.name, self.format) or "paragraphs")]
+            return [(self.source, Path(self.source.name), format_of(self.source.name, self.format) or LINES)]
         found = []
         others = []
         for path in sorted(file for file in self.source.rglob("*") if file.is_file()):
-            kind = format_of_file(path) or ("paragraphs" if path.suffix.lower() == ".txt" else None)
+            kind = format_of_file(path)
             others += [path] if kind is None else []
             if kind is not None and (self.format is None or kind == self.format):
                 found.append((path, path.relative_to(self.source), kind))

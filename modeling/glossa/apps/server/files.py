@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ...base.errors import GlossaError
 from ...translate.review import Problems
+from ..documents.formats import LINES
 from ..documents.formats.format import LanguagePair, Opened
 from ..documents.formats.opening import ending_of, endings, format_of, open_document
 from ..documents.job import Work
@@ -41,7 +42,7 @@ class Files:
     @staticmethod
     def endings() -> list[str]:
         """The supported file extensions."""
-        return sorted({".txt", *endings()})
+        return sorted(endings())
 
     async def translate_file(
         self, content: bytes, name: str, step: Step, options: RequestOptions = DEFAULT_OPTIONS
@@ -107,7 +108,7 @@ class Files:
         with tempfile.TemporaryDirectory(dir=self.folder.parent) as folder:
             source = Path(folder, path)
             source.write_bytes(content)
-            kind = format_of(source.name) or "paragraphs"
+            kind = format_of(source.name) or LINES
             check_unpacked(content)
             try:
                 return open_document(source, kind, LanguagePair(step.source, step.target))

@@ -44,7 +44,7 @@ def format_of(name: str, given: str | None = None) -> str | None:
 
 def format_of_file(path: Path) -> str | None:
     """The format of a file by its name and its first bytes; None if it is unknown."""
-    name = format_of(path.name)
+    name = endings().get(ending_of(path.name))
     recognizes = find_format(name).recognizes if name else None
     if recognizes is None:
         return name

@@ -50,6 +50,9 @@ class _Catalog:
         sources = [field_text(self.text, entry.fields.get("msgid")) for entry in found]
         if sum(map(bool, map(_NAME.search, sources))) > sum(map(bool, map(_ACCELERATOR.search, sources))):
             self.accelerators = "&"
+        self.empty = all(
+            each.is_empty for entry in found if not entry.is_header for each in entry.translations.values()
+        )
         for entry in found:
             source = entry.fields.get("msgid")
             if entry.is_header:
@@ -132,8 +135,9 @@ class _Catalog:
             return
         header = "".join(self.text[slice(*span)] for span in own.strings)
         language = re.search(r"(?:^|\\n)Language:[ \t]*([\w@.-]*)", header)
-        if language and language[1]:
-            check_target(self.name, language[1], self.languages)
+        declared = language[1] if language else ""
+        self.is_template = check_target(self.name, declared, self.languages, self.empty)
+        self.replaced = r"nplurals=\w+;\s*plural=[^;]*;?" if declared else r"nplurals=INTEGER;\s*plural=EXPRESSION;?"
         before = len(self.document.edits)
         for start, end in own.strings:
             new = self._filled(self.text[start:end])
@@ -157,9 +161,9 @@ class _Catalog:
         line = line.replace("charset=CHARSET", "charset=UTF-8")
         if target is None:
             return line
-        line = re.sub(r"^(Language:)[ \t]*(?=\\n|$)", rf"\1 {target.replace('-', '_')}", line)
-        if "nplurals=INTEGER" in line:
-            line = re.sub(r"nplurals=INTEGER;\s*plural=EXPRESSION;?", plural_rule(target)[1], line)
+        if self.is_template:
+            line = re.sub(r"((?:^|\\n)Language:)[ \t]*[\w@.-]*", rf"\1 {target.replace('-', '_')}", line)
+            line = re.sub(self.replaced, lambda found: plural_rule(target)[1], line)
         return line
 
 
