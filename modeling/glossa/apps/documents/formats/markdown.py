@@ -2,6 +2,7 @@
 
 import html
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -13,9 +14,10 @@ from ..places import Document, Place, Usage, Writing, Written, character_offsets
 from .format import Format, LanguagePair
 from .html import RULES
 from .html_positions import html_tokens
-from .markdown_lines import hidden
+from .markdown_lines import hidden, templates_of
 from .plain import fill, line_end
 from .tagged import find_places, places_of
+from .templates import template_parts
 from .tokens import Token, trimmed, with_text
 
 MOST_MARKS = 20_000  # of a paragraph: the time of the parser grows with their square
@@ -51,7 +53,8 @@ class _Reader:
         self.blocks = tree_sitter.Parser(tree_sitter.Language(grammar.language()))
         self.inlines = tree_sitter.Parser(tree_sitter.Language(grammar.inline_language()))
         self.text, self.name = text, name
-        self.content, self.titles = hidden(text)
+        self.templates = templates_of(text)
+        self.content, self.titles = hidden(text, self.templates)
         self.at: Callable[[int], int] = character_offsets(text)
         self.places: list[Place] = []
         self.labels: set[str] = set()
@@ -83,7 +86,12 @@ class _Reader:
         return self.at(node.start_byte), self.at(node.end_byte)
 
     def _label(self, node: Any) -> str:
-        return " ".join(self.text[slice(*self._span(node))].strip("[]").casefold().split())
+        first, last = self._span(node)
+        return self._label_of(first + 1, last - 1)
+
+    def _label_of(self, start: int, end: int) -> str:
+        """The label of a reference in these characters; capitals and white space make no difference."""
+        return " ".join(self.text[start:end].casefold().split())
 
     def _add_inline(self, node: Any) -> None:
         start, end = self._span(node)
@@ -135,6 +143,10 @@ class _Reader:
 
     def _text(self, start: int, end: int, run: list[Part]) -> None:
         """Add text, in which line ends and the marks that continue a block after them are spaces."""
+        for template in self._templates(start, end):
+            self._text(start, template.start, run)
+            run.append(template)
+            start = template.end
         breaks: list[Part] = []
         for found in _SOFT_BREAK.finditer(self.text, start, end):
             first, following = found.start(), self.text.find("\n", found.start()) + 1
@@ -142,6 +154,10 @@ class _Reader:
             if not breaks or first >= breaks[-1].end:
                 breaks.append(line_end(self.text, first, last))
         run += with_text(breaks, self.text, start, end)
+
+    def _templates(self, start: int, end: int) -> list[Part]:
+        first, last = (bisect_left(self.templates, place, key=lambda each: each.start) for place in (start, end))
+        return [part for part in template_parts(self.text, self.templates[first:last]) if part.end <= end]
 
     def _emphasis(self, node: Any, start: int, end: int, run: list[Part], references: dict) -> None:
         inner = node
@@ -160,7 +176,7 @@ class _Reader:
             self._literal(node, start, end, run, references)
             return
         first, last = self._span(words)
-        label = " ".join(self.text[first:last].casefold().split())
+        label = self._label_of(first, last)
         if node.type in ("shortcut_link", "collapsed_reference_link"):
             if self.text.startswith("^", first):  # a footnote
                 self._literal(node, start, end, run, references)
@@ -193,8 +209,11 @@ class _Reader:
                 first, last = self._span(child)
                 inner: list[Part] = []
                 self._parts(child, first, last, inner, {})
+                own: dict[Part, list[Written]] = {}
+                if self.text[last:end] in ("]", "][]") and self._label_of(first, last) in self.labels:
+                    own[Part("close", last, end, "", f"link{start}")] = ["][", (first, last), "]"]
                 for place in places_of(inner, self.text):
-                    self._finish(place, {}, "")
+                    self._finish(place, own, "")
                     self.places.append(place)
             elif child.type == "link_title":
                 self._add_title(child)
@@ -226,7 +245,12 @@ class _Reader:
             self.places.append(Place(parts, Writing(lambda new: new.replace(quote, f"\\{quote}"))))
 
     def _finish(self, place: Place, references: dict[Part, list[Written]], special: str) -> None:
-        """Set how the translation of a place is written."""
+        """Set how the translation of a place is written. A reference around the place becomes a part of it."""
+        for close, target in references.items():
+            if close.start >= place.end and not self.text[place.end : close.start].strip() and close not in place.parts:
+                opened = self.text.rfind("[", 0, place.start)
+                place.parts = [Part("open", opened, place.start, "", close.name), *place.parts, close]
+                place.start, place.end = opened, close.end
         escape = spelled(place.parts, self.text, _escape(place, special))
         place.writing = Writing(escape, layout=partial(self._write, references))
 

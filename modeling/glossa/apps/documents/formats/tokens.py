@@ -15,7 +15,8 @@ class Token(NamedTuple):
     """A tag, a text or a comment of a document.
 
     Attributes:
-        kind: "text", "open", "close", "empty" for a tag without content, or "other", such as a comment.
+        kind: "text", "open", "close", "empty" for a tag without content, "other", such as a comment, or "end" for a
+            statement of a template, which ends a text.
         start: Its first character.
         end: The character after its last one.
         name: The name of a tag, in lower case in HTML.
