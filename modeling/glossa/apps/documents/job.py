@@ -20,7 +20,7 @@ from .formats import LINES
 from .formats.format import UNKNOWN, LanguagePair, Opened
 from .formats.keys import Keys
 from .formats.opening import format_of, format_of_file, open_document
-from .places import Document, Edit, Recalled, compose, line_numbers
+from .places import Document, Edit, Place, Recalled, compose, line_numbers
 from .resuming import SavedTranslations, Translate
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 SHOWN = 5  # names of skipped files in a message
 CHUNK = 500  # texts of a document that are translated together
+CHARACTERS = 100_000  # of these texts, unless one is longer
 
 
 @dataclass
@@ -158,8 +159,7 @@ class Work:
         edits = list(document.edits)
         doubts: list[Edit] = []  # each replaces the earlier ones and all other edits of the same characters
         number = line_numbers(document.text)
-        for start in range(0, len(document.places), CHUNK):
-            places = document.places[start : start + CHUNK]
+        for places in _chunks(document.places):
             texts = self.translator.plan([document.tagged(place) for place in places])
             yield texts
             for place, text, pieces in zip(places, texts, self.translator.join_tagged(texts), strict=True):
@@ -194,6 +194,20 @@ class Work:
         known = f", {self.remembered:,} of them from the memory" if self.translator.recall else ""
         several = f" in {files:,} files" if files > 1 else ""
         return f"{self.texts:,} texts{several}: {self.sentences:,} sentences{known}."
+
+
+def _chunks(places: Sequence[Place]) -> Iterator[list[Place]]:
+    """Places that are translated together. They are soon planned, since nothing interrupts this in a server."""
+    chunk: list[Place] = []
+    length = 0
+    for place in places:
+        if chunk and (len(chunk) == CHUNK or length + place.length > CHARACTERS):
+            yield chunk
+            chunk, length = [], 0
+        chunk.append(place)
+        length += place.length
+    if chunk:
+        yield chunk
 
 
 def is_doubtful(sentence: Sentence) -> bool:

@@ -114,6 +114,11 @@ class Place:
         if self.start < 0:
             self.start, self.end = self.parts[0].start, self.parts[-1].end
 
+    @property
+    def length(self) -> int:
+        """The number of characters of its text."""
+        return sum(len(part.text) for part in self.parts)
+
     def edit(self, pieces: list[Piece], doubtful: bool = False) -> Edit:
         """The edit that writes the pieces of the translation."""
         for prepare in self.writing.prepare:

@@ -12,7 +12,8 @@ from ...translate.review import Problems
 from ..documents.formats import LINES
 from ..documents.formats.format import LanguagePair, Opened
 from ..documents.formats.opening import ending_of, endings, format_of, open_document
-from ..documents.job import Work
+from ..documents.job import CHARACTERS, Work
+from ..documents.places import Document, line_numbers
 from .models import DEFAULT_OPTIONS, Models, RequestOptions, Step
 from .queue import Queue, in_thread
 from .refusals import MAX_FILE, Refused, too_many
@@ -90,6 +91,7 @@ class Files:
         try:
             opened = await in_thread(self._open, content, path, step)
             for document in opened.documents:
+                check_texts(document)
                 steps = work.steps(document, path)
                 while isinstance(found := await in_thread(next, steps), list):
                     sentences = [sentence for text in found for sentence in text.sentences]
@@ -120,6 +122,14 @@ class Files:
         if name not in {path.name for path in self.folder.iterdir()}:
             raise Refused("There is no file of this name. Translate the document again.", 404)
         return self.folder / name
+
+
+def check_texts(document: Document) -> None:
+    """Raise `Refused` if a text is so long that nothing could stop the server while it is divided into sentences."""
+    for place in document.places:
+        if place.length > CHARACTERS:
+            line, most = line_numbers(document.text)(place.start), f"at most {CHARACTERS:,} are allowed"
+            raise Refused(f"Line {line} has a text of {place.length:,} characters; {most}. Divide it.")
 
 
 def check_unpacked(content: bytes) -> None:

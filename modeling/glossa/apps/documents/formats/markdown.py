@@ -246,8 +246,12 @@ class _Reader:
 
     def _finish(self, place: Place, references: dict[Part, list[Written]], special: str) -> None:
         """Set how the translation of a place is written. A reference around the place becomes a part of it."""
-        for close, target in references.items():
-            if close.start >= place.end and not self.text[place.end : close.start].strip() and close not in place.parts:
+        for close in references:
+            if (
+                close.start >= place.end
+                and not self.text[place.end : close.start].strip()
+                and close not in place.parts
+            ):
                 opened = self.text.rfind("[", 0, place.start)
                 place.parts = [Part("open", opened, place.start, "", close.name), *place.parts, close]
                 place.start, place.end = opened, close.end
