@@ -75,7 +75,7 @@ def _blocks(text: str) -> Iterator[list[tuple[int, int]]]:
             block = []
             cell_code = bool(_CODE_STYLE.fullmatch(_BAR.split(body)[-1]))
             yield from list(_cells(text, start, end))[: -1 if cell_code else None]
-        elif starts and raw[:1] in " \t" and not _ITEM.match(raw):  # a literal paragraph
+        elif starts and raw[:1] in " \t" and not _ITEM.match(raw) and not _LETTER.match(raw):  # a literal paragraph
             code = True
         elif title := _TITLE.match(body):
             yield block
