@@ -3,6 +3,9 @@
 Each format is written with 1,000, 4,000 and 16,000 texts, and as one text of 125, 500 and 2,000 sentences. An engine
 that returns its source in capitals stands for the model. The exponent of growth is between the last two sizes: 1 for
 time like the size, 2 for time like its square.
+
+With `--real FOLDER --pseudo`, each file in a folder is translated as by `glossa translate --pseudo`, and compared by
+other readers of its format: texts that stayed, code that changed, and words that were moved, glued, doubled or lost.
 """
 
 import argparse
@@ -22,12 +25,14 @@ import numpy
 from glossa.apps.documents.formats.format import LanguagePair
 from glossa.apps.documents.formats.opening import format_of, open_document
 from glossa.apps.documents.job import Work
+from glossa.base.errors import GlossaError
 from glossa.translate.engines.pseudo import CharacterTokenizer, FunctionEngine
 from glossa.translate.interface import Checks
 from glossa.translate.review import Problems
 from glossa.translate.texts.alignment import Aligner
 from glossa.translate.translator import Translator
 
+from . import real
 from .timing import machine
 
 TEXTS, SENTENCES = (1_000, 4_000, 16_000), (125, 500, 2_000)
@@ -127,9 +132,17 @@ def measure(name: str, written: Callable[[int], str | bytes], sizes: Sequence[in
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", nargs="+", choices=[*MANY, *ONE], metavar="NAME", help=f"of {', '.join(MANY)}, ...")
+    parser.add_argument("--real", type=Path, metavar="FOLDER", help="translate and compare the files of a folder")
+    parser.add_argument("--pseudo", action="store_true", help="with --real: without a model")
+    parser.add_argument("--shown", type=int, default=3, help="with --real: faults of a file that are printed (3)")
 
 
 def run(arguments: argparse.Namespace) -> None:
+    if arguments.real:
+        if not arguments.pseudo:
+            raise GlossaError("--real compares files with their pseudo-translations. Give --pseudo too.")
+        real.run(arguments.real, arguments.shown)
+        return
     kinds = [(name, each, TEXTS) for name, each in MANY.items()]
     kinds += [(name, each, SENTENCES) for name, each in ONE.items()]
     before, rows = machine(), []

@@ -40,7 +40,11 @@ _NAME = rf"[^\W\d{WIDE}][^\W{WIDE}]*"
 # The kinds of spans. Of those that begin at the same character, the first one wins.
 KINDS = {
     "address": "|".join(
-        (ADDRESS.pattern, rf"(?<![^\W{WIDE}])(?<![@#&/.])(?:@{_NAME}(?:[.@]{_NAME})*|#{_NAME})")  # @handle #hashtag
+        (
+            ADDRESS.pattern,
+            rf"(?<![\w+.-])[a-z][a-z\d+.-]{{1,15}}://[^{_OUTSIDE}]*[^{_OUTSIDE}.,;:!?)\]]",  # of other programs
+            rf"(?<![^\W{WIDE}])(?<![@#&/.])(?:@{_NAME}(?:[.@]{_NAME})*|#{_NAME})",  # @handle #hashtag
+        )
     ),
     "placeholder": "|".join(
         (
@@ -63,7 +67,9 @@ KINDS = {
     "path": "|".join(
         (
             # /etc/hosts ./a.sh ~/notes /etc/
-            r"(?<![\w/.])(?:~|\.{1,2})?/(?:(?:[\w.@+-]+/)+(?:[\w.@+-]*[\w@+-])?|[\w.@+-]*[\w@+-])",
+            r"(?<![\w/.])(?:~|\.{1,2})?/(?:(?:[\w.@+-]+/)+(?:[\w.@+-]*[\w@+-])?|[\w.@+-]*[\w@+-])"
+            r"(?:[?#][\w.=&%/+-]*[\w=&/])?",
+            r"(?<=\])\([^\s()]{1,300}\)",  # the address of a link in Markdown
             r"(?<!\w)[A-Za-z]:\\(?:(?:[\w .-]+\\)+(?:[\w.-]*\w)?|[\w.-]*\w)",  # C:\Users C:\Users\
             r"(?<![\w/.-])[\w-]+(?:/[\w.-]+)*\.(?:py|js|ts|json|ya?ml|toml|md|txt|html?|css|sh|exe|dll|zip|gz|tar|png"
             r"|jpe?g|svg|pdf|docx?|xlsx?|csv|tsv|xml|cfg|ini|conf|log|c|h|cpp|rs|go|java|jar|php|sql)(?![\w-]|\.\w)",
@@ -74,7 +80,7 @@ KINDS = {
     r"|(?<![\w.])\d+(?:\.\d+){3}:\d+(?!\w)|(?<![\w.])\d+(?:\.\d+){2,}(?![\w.])",  # an IP address and its port
     "measure": rf"(?<![\w.,])\d+(?:[.,]\d+)*[ \u00a0\u202f]?{_UNITS}(?![\w(]|/\w)",
     "number": r"(?<![\w.])0x[0-9a-fA-F]+(?!\w)",
-    "emoji": EMOJI,
+    "emoji": rf"{EMOJI}|(?<![\w:]):[a-z][\w+-]*[a-z\d]:(?![\w:])",  # :smile: and :material-alert:
     "sentinel": f"[{SENTINELS}{MEMORY}]",  # which no text has of its own
 }
 ANY_SPAN = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in KINDS.items()))

@@ -5,6 +5,7 @@ ends their translations like sentences.
 """
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -44,7 +45,7 @@ ACCELERATORS = {
     "&": re.compile(r"(?:(?<!\b[A-Z])(?<!\bAT)&(?=[^\W_])|(?<=[^\W\d_])&(?=[a-z]))(?!#?\w+;)"),  # Windows and Qt
     "_": re.compile(r"_(?=[^\W_])"),  # GTK
 }
-_ACCELERATOR = re.compile(r"(?:(?<![\w&])[&_]|(?<=[^\W\d_])&(?=[a-z]))(?=[^\W\d_])(?!\w+;)")
+_ACCELERATOR = re.compile(r"(?:(?<![\w&/\\.-])[&_]|(?<=[^\W\d_])&(?=[a-z]))(?=[^\W\d_])(?!\w+;)")
 
 
 class End(NamedTuple):
@@ -186,7 +187,8 @@ def find_letter(texts: Sequence[str], letter: str, other: str) -> tuple[int, int
     """
     for pattern in (rf"(?<!\w){letter}", letter, other):
         for number, text in enumerate(texts):
-            if found := re.search(pattern, text, re.I):
+            bare = "".join(unicodedata.normalize("NFD", each)[0] for each in text)  # É for E
+            if found := re.search(pattern, bare, re.I):
                 return number, found.start()
     return None
 

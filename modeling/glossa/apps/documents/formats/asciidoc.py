@@ -29,7 +29,7 @@ _INLINE = re.compile(
     rf"(?P<quote>[\"']`)(?=[^`\n]{{1,{LONGEST}}}+`[\"'])"  # "`words`" in curved quotes
     rf"|(?P<attribute>\{{[\w-]+\}}[^\s\[\]<>{{}}]{{0,{LONGEST}}}+\[)(?=[^\]\n]{{0,{LONGEST}}}+\])"  # begins an address
     r"|(?P<code>`[^`\n]+`|\+[^+\n]+\+|(?:kbd|btn|menu|stem|footnoteref|image|icon|pass|anchor|indexterm2?)"
-    rf":[^\s\[\]:]*\[[^\]\n]{{0,{LONGEST}}}+\]|\(\(\((?!\().{{0,200}}?\)\)\)|\[\[\[?[^\[\]\n]*\]\])"
+    rf":[^\s\[\]]*\[[^\]\n]{{0,{LONGEST}}}+\]|\(\(\((?!\().{{0,200}}?\)\)\)|\[\[\[?[^\[\]\n]*\]\])"
     rf"|(?P<link>(?:link:|xref:|mailto:|https?://|ftp://|footnote:)[^\s\[\]<>]{{0,{LONGEST}}}+\[)(?=[^\]\n]{{0,{LONGEST}}}+\])"
     r"|(?P<cross><<[^<>,\n]+,)(?=[^<>\n]*>>)|(?P<bare><<[^<>\n]+>>)"
     r"|(?P<mark>(?<![\w*_#\\])(?:\[[\w.#-]+\])?(?P<kind>\*\*?|__?|\#\#?)(?=\S))"

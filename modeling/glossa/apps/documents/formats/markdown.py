@@ -4,13 +4,14 @@ import html
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from ....base.errors import GlossaError, require
 from ....model.facts_glossa import TextFacts
 from ....translate.texts.tags import Part, Piece
-from ..places import Document, Place, Usage, Writing, Written, character_offsets, has_words, spelled
+from ..places import Document, Place, Usage, Writing, Written, character_offsets, spelled
 from .format import Format, LanguagePair
 from .html import RULES
 from .html_positions import html_tokens
@@ -54,9 +55,10 @@ class _Reader:
         self.inlines = tree_sitter.Parser(tree_sitter.Language(grammar.inline_language()))
         self.text, self.name = text, name
         self.templates = templates_of(text)
-        self.content, self.titles = hidden(text, self.templates)
-        self.at: Callable[[int], int] = character_offsets(text)
+        self.content, self.titles = hidden(f"{text}\n", self.templates)  # the parser needs the last line end
+        self.at: Callable[[int], int] = character_offsets(f"{text}\n")
         self.places: list[Place] = []
+        self.continuations: dict[int, int] = {}  # of the block that is read: the marks before its lines
         self.labels: set[str] = set()
         self.depth = 0  # of the inline node that is read
 
@@ -76,10 +78,8 @@ class _Reader:
                 self.places += find_places(self.text, shift, RULES)
             elif node.type == "link_title":
                 self._add_title(node)
-        for start, end, mark in self.titles:
-            parts = [Part("text", start, end, self.text[start:end])]
-            if has_words(parts):
-                self.places.append(Place(parts, Writing(_escape_title(mark)), usage=Usage(label=True)))
+        for title in self.titles:
+            self._add_hidden_title(*title)
         return Document(self.text, sorted(self.places, key=lambda place: place.start))
 
     def _span(self, node: Any) -> tuple[int, int]:
@@ -106,6 +106,21 @@ class _Reader:
                 if place.parts[0].kind == "text" or place.parts[-1].end <= end:
                     self._finish(place, references, "|" if node.type == "pipe_table_cell" else "")
                     self.places.append(place)
+
+    def _add_hidden_title(self, start: int, end: int, mark: str) -> None:
+        """Add the title in a line that is hidden from the parser of blocks."""
+        content = self.text[start:end].encode("utf-8", "surrogatepass")
+        whole, self.at = self.at, (lambda offset: start + len(content[:offset].decode("utf-8", "surrogatepass")))
+        self.inlines.included_ranges = [self.ranges((0, 0), (0, len(content)), 0, len(content))]
+        self.continuations = {}
+        run: list[Part] = []
+        self._parts(self.inlines.parse(content).root_node, start, end, run, {})
+        self.at = whole
+        for place in places_of(run, self.text):
+            place.usage = Usage(label=True)
+            self._finish(place, {}, "")
+            place.writing = replace(place.writing, escape=partial(_titled, place.writing.escape, mark))
+            self.places.append(place)
 
     def _parse_inline(self, node: Any) -> Any:
         """The inline tree of a block, without the marks at the start of its other lines."""
@@ -286,9 +301,10 @@ _HANDLERS: dict[str, Callable] = {
 }
 
 
-def _escape_title(mark: str) -> Callable[[str], str]:
-    """A function that escapes the title of a hidden line: the mark that would end it is replaced."""
-    return lambda text: text.replace(mark, "’" if mark == '"' else f"\\{mark}") if mark else text
+def _titled(escape: Callable[[str], str], mark: str, text: str) -> str:
+    """Escape the title of a hidden line: the mark that would end it is replaced."""
+    escaped = escape(text)
+    return escaped.replace(mark, "’" if mark == '"' else f"\\{mark}") if mark else escaped
 
 
 def _walk(node: Any) -> Iterator[Any]:

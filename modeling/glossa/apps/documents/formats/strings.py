@@ -31,7 +31,8 @@ _COUNT = r"(?:\{\d+\}|[\[\]][-\d,.*Inf ]+[\[\]])[ ]*"  # of Laravel and Symfony,
 _COMMAND = re.compile(r"(?<!\w)--?[A-Za-z]|[`=\\]|\|\|")
 _PAIRS = {")": "(", "]": "[", "}": "{", ">": "<"}
 # Names in programs, which have a mark, a digit or a capital inside, and no space.
-_NAME = re.compile(r"(?=[#@$._/-]|\S*(?:\w[_#/\\]\w|[a-z][A-Z]|\d|\w[.:]\w))\S+")
+_NAME = re.compile(r"(?=[:#@$._/-]|\S*(?:\w[_#/\\]\w|[./*]\*|\*[./]|[a-z][A-Z]|\d|\w[.:]\w))\S+")
+_CODE = re.compile(r"\A\^.*\$\Z|\A\S+/\Z|__\w+__|[\w)\]] [=!<>]= |\w\(\);?\Z")  # patterns, folders and programs
 # Low lines that are no marks of accelerators.
 _NAMED = re.compile(r"[^\W_]_[^\W_].*[^.]\.\s*\Z|[A-Z\d]_[A-Z\d]", re.S)  # in a sentence; JAVA_HOME, x86_64
 
@@ -107,7 +108,8 @@ def is_text(text: str) -> bool:
     for start, end in find_spans(text):
         rest.append(text[position:start])
         position = end
-    return TextFacts(" ".join([*rest, text[position:]])).has_letters and not _NAME.fullmatch(text.strip())
+    found = TextFacts(" ".join([*rest, text[position:]])).has_letters
+    return found and not _NAME.fullmatch(text.strip()) and not _CODE.search(text.strip())
 
 
 def string_places(
