@@ -32,7 +32,7 @@ class Content(NamedTuple):
 
 
 STATEMENT = re.compile(
-    r"\{%-?\s*comment\b.*?\bendcomment\s*-?%\}|\{\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}\}|\{%(?:(?!%\}|\{%).)*%\}|\{#(?:(?!#\}).)*#\}|\{\{[!#/^>](?:(?!\}\}).)*\}\}|<\?(?:(?!\?>).)*\?>|<%(?:(?!%>).)*%>",
+    r"\{%-?\s*(comment|style|stylesheet|schema|javascript)\b.*?\bend\1\s*-?%\}|\{\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}\}|\{%(?:(?!%\}|\{%).)*%\}|\{#(?:(?!#\}).)*#\}|\{\{[!#/^>](?:(?!\}\}).)*\}\}|<\?(?:(?!\?>).)*\?>|<%(?:(?!%>).)*%>",
     re.S,
 )
 # HTML, sections 3.2.6, 4 and 6: attributes with texts, and elements whose content is none.
@@ -81,7 +81,7 @@ class _Page(HTMLParser):
 
 
 def read_html(text: str) -> Content:
-    statements = STATEMENT.findall(text)
+    statements = [found[0] for found in STATEMENT.finditer(text)]
     page = _Page()
     page.feed(STATEMENT.sub("<hr>", text) if statements else text)
     page.close()
@@ -91,7 +91,7 @@ def read_html(text: str) -> Content:
 def read_markdown(text: str) -> Content:
     front = re.match(r"---\n.*?\n---\n", text, re.S)
     body = text[front.end() :] if front else text
-    found = Content([], ([front[0]] if front else []) + STATEMENT.findall(body))
+    found = Content([], [*([front[0]] if front else []), *(found[0] for found in STATEMENT.finditer(body))])
     tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(STATEMENT.sub("", body))
     extended = re.search(r"^ *(?:!!!|\?\?\?|===|\[\^)", body, re.M)  # indented texts of Python-Markdown
     for token in tokens:
@@ -195,9 +195,9 @@ _ALONE = frozenset(["v", "subject", "description", "keywords", "keyword", "desc"
     f"{which}{where}" for which in ("odd", "even", "first") for where in ("Header", "Footer"))])  # fmt: skip
 
 
-def read_office(text: str) -> Content:
+def read_office(content: bytes) -> Content:
     found = Content([], [])
-    root = etree.fromstring(text.encode("utf-8"))
+    root = etree.fromstring(content, etree.XMLParser(resolve_entities=False, huge_tree=True))
     for element in root.iter(etree.Element):
         name = _local(element)
         if name in _PARAGRAPHS and len(element):
@@ -208,7 +208,8 @@ def read_office(text: str) -> Content:
             found.code.append((element.text or "").strip() if not len(element) else "")
         if any(_local(each) == "rPr" for each in element.iterancestors()):
             continue
-        own = {etree.QName(key).localname: value for key, value in element.attrib.items()}
+        given = [(etree.QName(key), value) for key, value in element.attrib.items()]
+        own = {key.localname: value for key, value in given if "xlink" not in (key.namespace or "")}
         found.texts.extend(value for key, value in own.items() if key in _DESCRIBED)
         if name not in _RUNS:
             found.code.append(f"{name} {[each for each in own.items() if each[0] not in _DESCRIBED | {'lang'}]}")
@@ -246,7 +247,7 @@ def read_package(content: bytes) -> Content:
             if info.filename.lower().endswith((".xhtml", ".html", ".htm")):
                 found += read_html(data.decode("utf-8", "replace"))
             elif info.filename.lower().endswith((".xml", ".opf", ".ncx")) and not _MASTER.search(info.filename):
-                found += read_office(data.decode("utf-8-sig", "replace").partition("?>")[2] or data.decode())
+                found += read_office(data) if data.strip() else Content([], [])
             else:  # also the masters of slides, which people do not read
                 found.code.append(str(hash(data)))
     return found
@@ -270,7 +271,7 @@ def read_table(text: str) -> Content:
 def read_ini(text: str) -> Content:
     parser = configparser.RawConfigParser(allow_no_value=True, strict=False)
     parser.optionxform = str  # type: ignore[assignment, method-assign]
-    parser.read_string(text)
+    parser.read_string(f"[top]\n{text}")
     return read_tree({name: dict(section) for name, section in parser.items()})
 
 
@@ -293,7 +294,7 @@ READERS: dict[str, Callable[[str], Content]] = {
     "strings": read_lines(r"/\*(?:.|\n)*?\*/|//.*$|^\s*\"(?:[^\"\\]|\\.)*\"\s*="),
     "fluent": read_lines(r"^#.*$|^-?[\w-]+ *=|^ +\.[\w-]+ *=|^ *\*?\[\w+\]|\{[^{}]*->\s*$|\{[^{}]*\}"),
     "asciidoc": read_lines(
-        r"^(?:----+|\.{4,})\n(?:.|\n)*?\n(?:----+|\.{4,})$|^:[\w!-]+:.*$|^\[.*\]$|^//.*$|`[^`\n]+`|\{[\w-]+\}"
+        r"^(?:----+|\.{4,})\n(?:.|\n)*?\n(?:----+|\.{4,})$|^:[\w!-]+:.*$|^\[.*\]$|^//.*$|(?<![\"'])`[^`\n]+`(?![\"'])|\{[\w-]+\}"
         r"|(?:xref|link|image|include|https?|ftp):+[^\s\[]*\[?|<<[^,>\n]*"
     ),
     "table": read_table,
@@ -321,7 +322,8 @@ Pair = tuple[list[str], list[str], str]  # sources, translations, code
 
 
 def _messages(text: str) -> Iterator[Pair]:
-    for message in read_po(io.BytesIO(text.encode())):
+    dates = re.sub(r'^"(?:POT-Creation|PO-Revision)-Date.*\n', "", text, flags=re.M)
+    for message in read_po(io.BytesIO(dates.encode())):
         if message.id:
             plural = isinstance(message.id, tuple | list)
             ids, strings = (list(each) if plural else [each] for each in (message.id, message.string))
@@ -332,6 +334,9 @@ def _messages(text: str) -> Iterator[Pair]:
             yield forms, [each or "" for each in strings], code
 
 
+_UNFINISHED = ("new", "needs-translation", "initial")  # states of XLIFF 1.2 and 2.0
+
+
 def _units(unit: str, source: str, target: str) -> Callable[[str], Iterator[Pair]]:
     def read(text: str) -> Iterator[Pair]:
         root = etree.fromstring(text.encode("utf-8"), etree.XMLParser(resolve_entities=False, encoding="utf-8"))
@@ -340,6 +345,11 @@ def _units(unit: str, source: str, target: str) -> Callable[[str], Iterator[Pair
                 continue
             sides = {_local(child): child for child in element.iterchildren(etree.Element)}
             texts = ["".join(sides[name].itertext()) if name in sides else "" for name in (source, target)]
+            if any(each.get("translate") == "no" for each in (element, *element.iterancestors())):
+                yield [], [], f"{element.get('id')} {texts}"
+                continue
+            if target in sides and sides[target].get("state") in _UNFINISHED:
+                texts[1] = ""
             yield texts[:1], texts[1:], f"{element.get('id')} {texts[0]}"
 
     return read

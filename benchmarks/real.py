@@ -22,6 +22,7 @@ from .comparators import PAIRS, READERS, Content, read_package, read_pairs
 STAYED, CHANGED, MOVED, INVALID, RAISED = KINDS = ("stayed", "changed", "moved or glued", "invalid", "raised")
 # Characters that a translation may lack: soft hyphens and what has no width (Unicode, 23.2).
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
+_MARKS = str.maketrans("：？！；", ":?!;")  # of East Asian texts (Unicode, Halfwidth and Fullwidth Forms)
 _WORDS = re.compile(r"[A-Za-z]{2,}(?:['’]\w+)?[,;]?\s+[a-z]{3,}")
 # Names in programs: no text, although they are strings.
 _NAME = re.compile(r"\w+(?:[_/\\#@:]\w+)+|[a-z]+[A-Z]\w*")
@@ -35,7 +36,9 @@ class Fault(NamedTuple):
 
 
 def clean(text: str) -> str:
-    return " ".join(_INVISIBLE.sub("", unicodedata.normalize("NFC", text)).split())
+    """A text without what a translation may write in another way: white space, and marks as its language does."""
+    text = " ".join(_INVISIBLE.sub("", unicodedata.normalize("NFC", text)).split())
+    return re.sub(r" (?=[:;!?…%])", "", text.translate(_MARKS))
 
 
 def compare(old: Content, new: Content) -> Iterator[Fault]:

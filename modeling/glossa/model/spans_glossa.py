@@ -75,6 +75,7 @@ KINDS = {
             r"|jpe?g|svg|pdf|docx?|xlsx?|csv|tsv|xml|cfg|ini|conf|log|c|h|cpp|rs|go|java|jar|php|sql)(?![\w-]|\.\w)",
         )
     ),
+    "name": r"(?<!\w)[A-Z][A-Z\d]+(?:_[A-Z\d]+)+(?!\w)",  # JAVA_HOME
     "option": r"(?<![\w%‰€$£°)\]}])(?<!\w[\"'“”’»])--?[A-Za-z][\w-]+(?:=\S*\w)?",  # --option; not 5%-Hürde
     "version": r"(?<![\w.])v\d+(?:\.\d+)*(?:[-+.]?(?:alpha|beta|rc|dev|post)\.?\d*)?(?!\w)"
     r"|(?<![\w.])\d+(?:\.\d+){3}:\d+(?!\w)|(?<![\w.])\d+(?:\.\d+){2,}(?![\w.])",  # an IP address and its port

@@ -16,7 +16,8 @@ from ...model.profile_glossa import TextProfile
 from ...model.spans_glossa import find_spans
 from ..interface import Engine, Search, Translation
 
-LONGEST = 256  # characters of a sentence; longer ones are cut as for a model
+CUT = 256  # characters of a sentence; longer ones are cut at clauses, as for a model
+LONGEST = 2048  # characters of a sentence without clauses
 MARK, OPENED, CLOSED = "ː", "⟦", "⟧"
 OWN = "⸗"  # before a character of the source that would be taken for an added or accented one
 _PLAIN, _ACCENTED = "abcdefghijklmnopqrstuvwxyz", "ḁḇḉḏḛḟḡḩḭɉḳḻḿṉṏṕɋṟṩṯṳṽẇẍẏẕ"
@@ -53,7 +54,7 @@ class FunctionEngine(Engine):
     """
 
     num_beams, attends = 1, True
-    profile = TextProfile(keeps_placeholders=True)
+    profile = TextProfile(keeps_placeholders=True, trained_length=CUT)
 
     def __init__(self, function: Callable[[str], str]):
         self.function = function

@@ -211,6 +211,8 @@ class _Writer:
 
     def _write_element(self, element: Element, bounds: tuple[int, int], position: int, end: int) -> int:
         first, last = self.target_words[bounds[0]][0], self.target_words[bounds[1] - 1][1]
+        if self.target[last - 1] in "'’" and self.tagged.text[element.end - 1 : element.end] not in ("'", "’"):
+            last -= 1  # a closing quotation mark behind the element
         outer_left, inner_left = element.opening
         inner_right, outer_right = element.closing
         if inner_left and not outer_left and first > position and self.target[first - 1].isspace():

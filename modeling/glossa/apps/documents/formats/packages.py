@@ -56,7 +56,7 @@ OPEN_DOCUMENT = Rules(
          "text:user-field-get", "text:note-ref", "text:bookmark-ref", "text:reference-ref"]
     ),
     breaks=frozenset({"text:line-break", "text:tab", "text:s"}),
-    only=frozenset({"text:p", "text:h"}),
+    only=frozenset({"text:p", "text:h", "svg:title", "svg:desc"}),
     skipped=frozenset({"text:tracked-changes"}),
 )  # fmt: skip
 EMPTY = {"pptx": "ppt/presentation.xml", "xlsx": "xl/workbook.xml"}  # members of files without slides or texts
