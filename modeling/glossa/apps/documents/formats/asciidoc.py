@@ -28,12 +28,15 @@ LONGEST = 1000  # characters of a stretch in marks or of an address; looking fur
 _INLINE = re.compile(
     rf"(?P<quote>[\"']`)(?=[^`\n]{{1,{LONGEST}}}+`[\"'])"  # "`words`" in curved quotes
     rf"|(?P<attribute>\{{[\w-]+\}}[^\s\[\]<>{{}}]{{0,{LONGEST}}}+\[)(?=[^\]\n]{{0,{LONGEST}}}+\])"  # begins an address
-    r"|(?P<code>`[^`\n]+`|\+[^+\n]+\+|(?:kbd|btn|menu|stem|footnoteref|image|icon|pass|anchor|indexterm2?)"
+    r"|(?P<code>`[^`\n]+`|\+[^+\n]+\+|(?:kbd|btn|menu|stem|footnote(?:ref)?|image|icon|pass|anchor|indexterm2?)"
     rf":[^\s\[\]]*\[[^\]\n]{{0,{LONGEST}}}+\]|\(\(\((?!\().{{0,200}}?\)\)\)|\[\[\[?[^\[\]\n]*\]\])"
-    rf"|(?P<link>(?:link:|xref:|mailto:|https?://|ftp://|footnote:)[^\s\[\]<>]{{0,{LONGEST}}}+\[)(?=[^\]\n]{{0,{LONGEST}}}+\])"
+    rf"|(?P<link>(?:link:|xref:|mailto:|https?://|ftp://)[^\s\[\]<>]{{0,{LONGEST}}}+\[)(?=[^\]\n]{{0,{LONGEST}}}+\])"
     r"|(?P<cross><<[^<>,\n]+,)(?=[^<>\n]*>>)|(?P<bare><<[^<>\n]+>>)"
     r"|(?P<mark>(?<![\w*_#\\])(?:\[[\w.#-]+\])?(?P<kind>\*\*?|__?|\#\#?)(?=\S))"
 )
+
+
+_NOTE = re.compile(rf"footnote:[\w-]*\[([^\]\n]{{0,{LONGEST}}}+)\]")
 
 
 def read(text: str, name: str, languages: LanguagePair) -> Document:
@@ -41,6 +44,7 @@ def read(text: str, name: str, languages: LanguagePair) -> Document:
     document = Document(text, [])
     for block in _blocks(text):
         document.places += _places(text, block)
+    document.places.sort(key=lambda place: place.start)
     return document
 
 
@@ -114,6 +118,10 @@ def _places(text: str, lines: list[tuple[int, int]]) -> Iterator[Place]:
     if not has_words(parts) or not (kept := trimmed(parts)):
         return
     yield Place(kept, filling(text, spelled(kept, text, str)))
+    for note in (found for start, end in lines for found in _NOTE.finditer(text, start, end)):
+        own = trimmed(list(_inline(text, *note.span(1))))
+        if has_words(own):
+            yield Place(own, filling(text, spelled(own, text, str)))
 
 
 def _inline(text: str, start: int, end: int) -> Iterator[Part]:
@@ -142,7 +150,7 @@ def _inline(text: str, start: int, end: int) -> Iterator[Part]:
             limit = min([end, found.end() + LONGEST, *(at for _, at in closing)])
             at = _closing(text, found.end(), limit, mark, kind == "mark") if mark else -1
             if kind in ("code", "bare"):
-                is_word = kind == "code" and found[0][0] not in "[("  # not an anchor
+                is_word = kind == "code" and found[0][0] not in "[(" and not _NOTE.match(found[0])  # not an anchor
                 yield Part("alone", *found.span(), found[0].strip("`+") if is_word else "")
             elif at >= 0:
                 yield Part("open", *found.span(), "", f"{mark}{len(closing)}")

@@ -32,6 +32,7 @@ _SPECIAL = re.compile(r"[\\`*_\[\]<|]")
 _BLOCK_MARK = re.compile(r"(?:([-+*>]|#{1,6})|(\d{1,9})([.)]))(?=\s|$)")
 _CLOSING = re.compile(r"(?:^|(?<![ \t])[ \t]++)#++[ \t]*+$")  # the marks at the end of a heading
 _SOFT_BREAK = re.compile(r"(?<![ \t])[ \t]*+\r?\n[ \t]*+")
+_NAMED = re.compile(r"\w+(?:[._:/-]\w+)*[._:/]\w+")
 _HTML_NAME = re.compile(r"</?([A-Za-z][\w-]*)")
 
 
@@ -196,8 +197,13 @@ class _Reader:
             if self.text.startswith("^", first):  # a footnote
                 self._literal(node, start, end, run, references)
                 return
+            if label not in self.labels and _NAMED.fullmatch(label):  # defined elsewhere, perhaps
+                self._literal(node, start, end, run, references)
+                return
             if label not in self.labels:
-                self._text(start, end, run)
+                self._text(start, first, run)
+                self._parts(words, first, last, run, references)
+                self._text(last, end, run)
                 return
         name = f"link{start}"
         close = Part("close", last, end, "", name)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from ....translate.texts.tags import Part
 from ..places import Place, Writing, has_words, spelled
 from .icu import with_messages
-from .templates import find_templates
+from .templates import find_templates, masked
 from .tokens import Token, attribute_range, attributes, escape_xml, matching_tags, text_parts, trimmed
 
 CELL = "table:table-cell"  # of a sheet: numbers, dates and results of formulas are not texts
@@ -147,21 +147,21 @@ def _closed_runs(run: Sequence[Part]) -> Iterator[list[Part]]:
 
 def attribute_places(text: str, token: Token, rules: Rules) -> Iterator[Place]:
     """The places in the attributes of a tag."""
-    given = attributes(text, token)
     tag = text[token.start : token.end]
-    templates = find_templates(tag) if given else []
-    if not given or any({'"', "'"} & set(tag[each.start : each.end]) for each in templates):
-        return  # quotes in a template are no quotes of the tag
-    statements = [token.start + each.start for each in templates if not each.printed]
+    templates = find_templates(tag)
+    tag, own = masked(tag, templates), Token(token.kind, 0, len(tag), token.name)
+    given = attributes(tag, own)
+    statements = [each.start for each in templates if not each.printed]
     names = [name for name, elements in rules.attributes.items() if "*" in elements or token.name in elements]
     if token.name == "meta" and {given.get("name", "").lower(), given.get("property", "").lower()} & rules.metadata:
         names = [*names, "content"]
     if token.name == "input" and given.get("type", "").lower() in ("submit", "button", "reset"):
         names = [*names, "value"]
     for name in names:
-        found = attribute_range(text, token, name) if given.get(name, "").strip() else None
+        found = attribute_range(tag, own, name) if given.get(name, "").strip() else None
         if found and not any(found[0] <= start < found[1] for start in statements):
-            yield from places_of(text_parts(text, *found), text, _escape_in(text[found[0] - 1]))
+            parts = text_parts(text, token.start + found[0], token.start + found[1])
+            yield from places_of(parts, text, _escape_in(tag[found[0] - 1]))
 
 
 def _escape_in(quote: str) -> Callable[[str], str]:
