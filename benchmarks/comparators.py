@@ -32,7 +32,7 @@ class Content(NamedTuple):
 
 
 STATEMENT = re.compile(
-    r"\{%-?\s*(comment|style|stylesheet|schema|javascript)\b.*?\bend\1\s*-?%\}|\{\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}\}|\{%(?:(?!%\}|\{%).)*%\}|\{#(?:(?!#\}).)*#\}|\{\{[!#/^>](?:(?!\}\}).)*\}\}|<\?(?:(?!\?>).)*\?>|<%(?:(?!%>).)*%>",
+    r"\{\{-?\s*/\*.*?\*/\s*-?\}\}|\{%-?\s*(comment|style|stylesheet|schema|javascript)\b.*?\bend\1\s*-?%\}|\{\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}\}|\{%(?:(?!%\}|\{%).)*%\}|\{#(?:(?!#\}).)*#\}|\{\{[!#/^>](?:(?!\}\}).)*\}\}|<\?(?:(?!\?>).)*\?>|<%(?:(?!%>).)*%>",
     re.S,
 )
 # HTML, sections 3.2.6, 4 and 6: attributes with texts, and elements whose content is none.
@@ -61,7 +61,7 @@ class _Page(HTMLParser):
         given = dict(attrs)
         untranslated = given.get("translate") == "no" or "notranslate" in (given.get("class") or "").split()
         inside = (bool(self.stack) and self.stack[-1][1]) or tag in CODE_ELEMENTS or untranslated
-        named = not given.keys() & {"http-equiv", "charset"} and given.get("name") != "viewport"
+        named = tag != "meta" or re.search("title|description|keywords|site_name|alt", f"{given}".lower())
         own = TEXT_ATTRIBUTES if named else frozenset()
         self.texts += [value for name, value in attrs if name in own and value]
         self.code.append(f"{tag} {[each for each in attrs if each[0] not in own | LANGUAGE]}")

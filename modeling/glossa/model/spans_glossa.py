@@ -61,7 +61,7 @@ KINDS = {
             r"%(?:L?\d{1,2}|n)(?!\w)|%%",
             r"(?<!\w)%[A-Za-z_]\w*%(?!\w)",  # %NAME%
             r"(?<![\d%])%[-_^#0]?[A-Za-z](?![^\W_])",  # %H:%M and %-d of strftime, %S of a program's own
-            PLACEHOLDER.pattern,
+            rf"(?!<[a-z]+://)(?:{PLACEHOLDER.pattern})",
         )
     ),
     "path": "|".join(

@@ -95,6 +95,9 @@ class _Finder:
         name, rules = self.tokens[index].name, self.rules
         if name in rules.opaque and rules.only:
             self.ahead.append((index + 1, end))
+        elif name == CELL:  # comments and shapes on a number
+            inner = (each for each in range(index + 1, end) if self.tokens[each].name in rules.opaque)
+            self.ahead += [(each + 1, self.ends[each]) for each in inner if self.ends[each] > each]
         elif name not in rules.skipped and name not in rules.opaque:
             for other in self.tokens[index + 1 : end]:
                 if other.kind in ("open", "empty"):

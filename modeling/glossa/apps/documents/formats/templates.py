@@ -14,7 +14,8 @@ _RAW = ("comment", "highlight", "javascript", "schema", "style", "stylesheet")
 _SHORT = 84  # characters of an output that is a span of its text
 # Each pattern ends at the next beginning of its kind, so that the time is linear.
 _TEMPLATE = re.compile(
-    r"(?P<comment>\{\{~?!--(?:[^-{]++|-(?!-~?\}\})|\{(?!\{~?!--))*+--~?\}\})"
+    r"(?P<comment>\{\{~?!--(?:[^-{]++|-(?!-~?\}\})|\{(?!\{~?!--))*+--~?\}\}"
+    r"|\{\{-?\s*+/\*(?:[^*{]++|\*(?!/)|\{(?!\{-?\s*+/\*))*+\*/\s*+-?\}\})"  # of Go
     r"|\{%(?P<tag>(?:[^%{]++|%(?!\})|\{(?!%))*+)%\}"
     r"|(?P<note>\{#(?:[^#{]++|#(?!\})|\{(?!#))*+#\})"
     r"|\{\{\{?(?P<block>~?(?:[!#/^>]|else\b))?(?:[^{}]++|\{(?!\{)|\}(?!\}))*+\}\}\}?"
