@@ -50,7 +50,13 @@ def run(arguments: TranslateOptions, build: Callable[[TranslateOptions], "Transl
         settings_of(arguments, NOT_RECORDED),
         arguments.all_models,
         Keys.of(arguments.keys) if arguments.keys is not None else None,
+        arguments.update,
     )
+    if job.target.exists() and job.target.is_file() == job.source.is_file():
+        raise GlossaError(
+            f"{job.target} exists. Give another --output, or remove it. To keep its translations, give another "
+            f"--output and --update {job.target}, for formats with keys."
+        )
     job.files()  # before a model is loaded
     job.run(build(arguments), report, arguments.report_all)
 

@@ -73,7 +73,7 @@ logger = logging.getLogger(__name__)
 
 # Options that --pseudo uses too.
 PSEUDO = frozenset(
-    ["pseudo", "input", "output", "format", "keys", "no_split_sentences", "on_error", "report", "report_all",
+    ["pseudo", "input", "output", "format", "keys", "update", "no_split_sentences", "on_error", "report", "report_all",
      "source_language", "target_language"]
 )  # fmt: skip
 # Modules for processes that translate with CTranslate2. The first keeps `glossa` from importing torch.
@@ -110,7 +110,9 @@ def main(argv: list[str]) -> None:
         translate_documents(arguments)
         return
     if arguments.keys is not None:
-        raise GlossaError("--keys is for documents in JSON and YAML. Leave it out.")
+        raise GlossaError("--keys is for documents in JSON, YAML and tables. Leave it out.")
+    if arguments.update is not None:
+        raise GlossaError("--update is for documents with keys, such as JSON. Leave it out.")
     check_start(arguments)
     if arguments.workers is not None or arguments.ray is not None:
         translate_file(arguments)

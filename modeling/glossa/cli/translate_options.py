@@ -1,6 +1,7 @@
 """The options of `glossa translate`, for lines and for documents."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from ..apps.documents.formats import MODULES
 from ..translate.interface import OnError
@@ -30,6 +31,11 @@ class TranslateOptions(ModelsOptions, LanguageOptions, BatchOptions, SearchOptio
         "for JSON and YAML, translate only values whose dotted keys match one of these patterns, separated by commas, "
         "such as title,*.description",
         metavar="PATTERNS",
+    )
+    update: Path | None = option(
+        "a translation of an older version of the file, or a folder of these: values of its keys stay, and only new "
+        "ones are translated (JSON, ARB, properties, .strings, .resx)",
+        metavar="OLD",
     )
     memory_threshold: int | None = option(
         "lowest score of a match in the memory, in percent (default: 70)", type=whole(50, 100)

@@ -43,6 +43,7 @@ class DocumentJob:
         settings: The settings that translations depend on. A job continues an interrupted one with the same settings.
         models: The names of the models. A job continues an interrupted one with the same content of models.
         keys: The keys in JSON and YAML whose values are translated; None for all.
+        old: A translation of an older version of the file, or the folder of these; its values stay.
     """
 
     source: Path
@@ -52,6 +53,7 @@ class DocumentJob:
     settings: dict[str, Any] = field(default_factory=dict)
     models: Sequence[str] = ()
     keys: Keys | None = None
+    old: Path | None = None
 
     def files(self) -> list[tuple[Path, Path, str]]:
         """Each file, its path in the output, and its format. Raises `GlossaError` if there is no document."""
@@ -111,8 +113,11 @@ class DocumentJob:
         """The open files with their paths in the output, and the error messages of the others."""
         found, broken = [], []
         for path, name, kind in self.files():
+            old = self.old
+            if old is not None and self.source.is_dir():
+                old = old / name if (old / name).is_file() else None  # a new file
             try:
-                found.append((path, name, open_document(path, kind, self.languages, self.keys)))
+                found.append((path, name, open_document(path, kind, self.languages, self.keys, old)))
             except GlossaError as error:
                 broken.append(str(error))
         if not found:
