@@ -28,8 +28,8 @@ class TranslateOptions(ModelsOptions, LanguageOptions, BatchOptions, SearchOptio
         choices=tuple(MODULES),
     )
     keys: str | None = option(
-        "for JSON and YAML, translate only values whose dotted keys match one of these patterns, separated by commas, "
-        "such as title,*.description",
+        "for JSON, YAML and tables, translate only values and columns whose keys match one of these patterns, as in "
+        "title,*.description",
         metavar="PATTERNS",
     )
     update: Path | None = option(
