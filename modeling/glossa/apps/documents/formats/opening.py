@@ -78,7 +78,7 @@ def open_document(
     found = find_format(kind)
     if old is not None and found.values is None:
         raise GlossaError(
-            f"{path}: --update is for JSON, ARB, properties, .strings and .resx: they have keys and one language each. "
+            f"{path}: --update is for JSON, ARB, properties, .strings and .resx: they have keys and one language. "
             "Catalogs such as PO have both languages: give the old catalog as --input."
         )
     opened = found.open(content, path, languages) if found.open else _read(found, content, path, languages, keys)
