@@ -295,7 +295,7 @@ READERS: dict[str, Callable[[str], Content]] = {
     "fluent": read_lines(r"^#.*$|^-?[\w-]+ *=|^ +\.[\w-]+ *=|^ *\*?\[\w+\]|\{[^{}]*->\s*$|\{[^{}]*\}"),
     "asciidoc": read_lines(
         r"^(?:----+|\.{4,})\n(?:.|\n)*?\n(?:----+|\.{4,})$|^:[\w!-]+:.*$|^\[.*\]$|^//.*$|(?<![\"'])`[^`\n]+`(?![\"'])|\{[\w-]+\}"
-        r"|(?:xref|link|image|include|https?|ftp):+[^\s\[]*\[?|<<[^,>\n]*"
+        r"|(?:xref|link|image|include|https?|ftp):+[^\s\[]+\[?|<<[^,>\n]*"
     ),
     "table": read_table,
     "lines": read_lines(r"(?!)"),

@@ -123,3 +123,16 @@ def test_a_quotation_mark_stays_behind_its_link():
     translator.translate_segments(planned[0].sentences)
     (pieces,) = translator.join_tagged(planned)
     assert pieces[3] == parts[3] and pieces[4].startswith("' ")
+
+
+@pytest.mark.parametrize(("name", "text"), [("a.json", '{"a": "%s"}'), ("a.po", 'msgid "%s"\nmsgstr ""\n')])
+def test_code_elements_in_strings_stay(tmp_path, name, text):
+    found = shouted(
+        tmp_path, name, text % "One of<ul><li><var>a_b</var>: the <code class='x'>big one</code>, or</li></ul>"
+    )
+    assert "ONE OF<ul><li><var>a_b</var>: THE <code class='x'>big one</code>, OR</li></ul>" in found
+
+
+def test_items_of_arrays_that_programs_read(tmp_path):
+    items = "<resources><string-array name='a'><item>{}</item><item>feed_refresh</item></string-array></resources>"
+    assert shouted(tmp_path, "arrays.xml", items.format("Our feed")) == items.format("OUR FEED")

@@ -45,7 +45,7 @@ ACCELERATORS = {
     "&": re.compile(r"(?:(?<!\b[A-Z])(?<!\bAT)&(?=[^\W_])|(?<=[^\W\d_])&(?=[a-z]))(?!#?\w+;)"),  # Windows and Qt
     "_": re.compile(r"_(?=[^\W_])"),  # GTK
 }
-_ACCELERATOR = re.compile(r"(?:(?<![\w&/\\.-])[&_]|(?<=[^\W\d_])&(?=[a-z]))(?=[^\W\d_])(?!\w+[;=])")
+_ACCELERATOR = re.compile(r"(?:(?<![\w&/\\.-])[&_]|(?<=[^\W\d_])&(?=[a-z]))(?=[^\W\d_])(?!\w+[;=/_])")
 
 
 class End(NamedTuple):

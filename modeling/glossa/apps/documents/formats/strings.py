@@ -24,7 +24,8 @@ BLOCKS = frozenset(
 )  # fmt: skip
 _ELEMENTS = BLOCKS | RULES.inline | RULES.alone | RULES.opaque | RULES.breaks | RULES.skipped
 _BRACKETED = re.compile(r"\s*<((?P<name>[A-Za-z][\w-]*)(?: [\w' -]*)?)>\s*")  # such as <None>, which is not a tag
-_TAG = re.compile(r"<(/)?([A-Za-z][\w.-]*|\d+)(?:\s[^<>]*?)?(/)?>|<>|</>")
+_TAG = re.compile(r"<(?P<close>/)?(?P<tag>[A-Za-z][\w.-]*|\d+)(?:\s[^<>]*?)?(?P<empty>/)?>|<>|</>")
+_LITERAL = rf"<(?P<literal>{'|'.join(sorted(RULES.alone))})(?:\s[^<>]*)?>(?P<words>[^<>]*)</(?P=literal)>"
 _MARK = re.compile(rf"{_TAG.pattern}|(?<![ \t])(?:[ \t]*+\r?\n\s*+|[ ]*+\t[ \t]*+)")
 _BAR = r"(?<![ |])[ ]*+\|(?!\|)[ ]*"  # between plural forms: `an apple|apples`
 _COUNT = r"(?:\{\d+\}|[\[\]][-\d,.*Inf ]+[\[\]])[ ]*"  # of Laravel and Symfony, before a plural form
@@ -45,7 +46,7 @@ def marked_parts(parts: Sequence[Part], kept: str = "") -> list[Part]:
     shown = "".join(part.text if part.kind == "text" else "\ufffc" for part in parts)
     cutter = Cutter(parts)
     done: list[Part] = []
-    patterns = [_MARK.pattern, _bars(shown), f"(?P<kept>{kept})" if kept else ""]
+    patterns = [_LITERAL, _MARK.pattern, _bars(shown), f"(?P<kept>{kept})" if kept else ""]
     for found in re.finditer("|".join(filter(None, patterns)), shown):
         done += cutter.up_to(found.start())
         start, end = cutter.span_up_to(found.end())
@@ -53,11 +54,13 @@ def marked_parts(parts: Sequence[Part], kept: str = "") -> list[Part]:
             done.append(Part("break", start, end))
         elif kept and found["kept"] is not None:
             done.append(Part("alone", start, end, found[0]))
-        elif found[0][0] != "<" or (found[2] or "").lower() in BLOCKS:
+        elif found["literal"] is not None:
+            done.append(Part("alone", start, end, found["words"].strip()))
+        elif found[0][0] != "<" or (found["tag"] or "").lower() in BLOCKS:
             done.append(Part("end", start, end))
         else:
-            kind = "close" if found[0].startswith("</") else "alone" if found[3] else "open"
-            done.append(Part(kind, start, end, "", found[2] or ""))
+            kind = "close" if found[0].startswith("</") else "alone" if found["empty"] else "open"
+            done.append(Part(kind, start, end, "", found["tag"] or ""))
     return list(_joined_ends([*done, *cutter.up_to(len(shown))]))
 
 
