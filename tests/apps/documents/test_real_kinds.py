@@ -127,10 +127,9 @@ def test_a_quotation_mark_stays_behind_its_link():
 
 @pytest.mark.parametrize(("name", "text"), [("a.json", '{"a": "%s"}'), ("a.po", 'msgid "%s"\nmsgstr ""\n')])
 def test_code_elements_in_strings_stay(tmp_path, name, text):
-    found = shouted(
-        tmp_path, name, text % "One of<ul><li><var>a_b</var>: the <code class='x'>big one</code>, or</li></ul>"
-    )
-    assert "ONE OF<ul><li><var>a_b</var>: THE <code class='x'>big one</code>, OR</li></ul>" in found
+    source = "<p>Use the <code class='x'>a big one</code> here or <kbd>Ctrl</kbd></p>"
+    expected = "<p>USE THE <code class='x'>a big one</code> HERE OR <kbd>Ctrl</kbd></p>"
+    assert expected in shouted(tmp_path, name, text % source)
 
 
 def test_items_of_arrays_that_programs_read(tmp_path):
