@@ -174,10 +174,7 @@ class _Writer:
                 self.pieces += point.parts
 
     def _sections(self, bounds: list[int], low: int, high: int) -> list[int]:
-        """The gaps that divide target words as `bounds` divide the source.
-
-        A section is only empty if it is empty in the source, or if there are fewer words than sections.
-        """
+        """The gaps dividing target words as `bounds` divide the source, with no other empty sections if possible."""
         worded = [bool(self.tagged.text[start:end].strip()) for start, end in pairwise(bounds)]
         total, words = bounds[-1] - bounds[0], high - low
         shortest = [int(own and words >= sum(worded)) for own in worded]
