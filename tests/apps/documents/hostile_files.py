@@ -12,7 +12,7 @@ def word(path, runs, doctype="", **others):
     return pack(path, {"word/document.xml": document} | others)
 
 
-def growing(folder, units=16_000, sentences=2_000):
+def growing(folder, units=6_000, sentences=1_000):
     """Ordinary files with many units, and paragraphs with many sentences."""
     texts = [f"Our cat sits on chair {number}." for number in range(units)]
     body = "".join(
