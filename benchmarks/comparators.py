@@ -322,8 +322,9 @@ Pair = tuple[list[str], list[str], str]  # sources, translations, code
 
 
 def _messages(text: str) -> Iterator[Pair]:
-    dates = re.sub(r'^"(?:POT-Creation|PO-Revision)-Date.*\n', "", text, flags=re.M)
-    for message in read_po(io.BytesIO(dates.encode())):
+    header = re.sub(r'^"(?:POT-Creation-Date|PO-Revision-Date|Plural-Forms).*\n', "", text, flags=re.M)
+    header = re.sub(r"charset=[\w.:-]+", "charset=UTF-8", header)
+    for message in read_po(io.BytesIO(header.encode())):
         if message.id:
             plural = isinstance(message.id, tuple | list)
             ids, strings = (list(each) if plural else [each] for each in (message.id, message.string))
