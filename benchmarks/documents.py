@@ -3,6 +3,9 @@
 Each format is written with 1,000, 4,000 and 16,000 texts, and as one text of 125, 500 and 2,000 sentences. An engine
 that returns its source in capitals stands for the model. The exponent of growth is between the last two sizes: 1 for
 time like the size, 2 for time like its square.
+
+With `--real FOLDER --pseudo`, each file in a folder is translated as by `glossa translate --pseudo`, and compared by
+other readers of its format: texts that stayed, code that changed, and words that were moved, glued, doubled or lost.
 """
 
 import argparse
@@ -22,16 +25,18 @@ import numpy
 from glossa.apps.documents.formats.format import LanguagePair
 from glossa.apps.documents.formats.opening import format_of, open_document
 from glossa.apps.documents.job import Work
-from glossa.translate.interface import Checks, Engine, Translation
+from glossa.base.errors import GlossaError
+from glossa.translate.engines.pseudo import CharacterTokenizer, FunctionEngine
+from glossa.translate.interface import Checks
 from glossa.translate.review import Problems
-from glossa.translate.texts.alignment import Pair
+from glossa.translate.texts.alignment import Aligner
 from glossa.translate.translator import Translator
 
+from . import real
 from .timing import machine
 
 TEXTS, SENTENCES = (1_000, 4_000, 16_000), (125, 500, 2_000)
 SECONDS, EXPONENT = 2.0, 1.1  # goals: for 10,000 texts, and of the growth
-LONGEST = 256  # characters of a sentence; longer ones are cut as for a model
 TEXT, TAGGED = "We find book {}.", "We <b>find</b> book {}."
 
 
@@ -92,41 +97,16 @@ ONE: dict[str, Callable[[int], str | bytes]] = {
 }
 
 
-class FunctionEngine(Engine):
-    """Stands for a model: a function of each sentence."""
-
-    num_beams = 1
-
-    def __init__(self, function: Callable[[str], str]):
-        self.function = function
-
-    def translate(self, sources: Sequence[Sequence[int]], search: Any) -> list[Translation]:
-        return [Translation(self.function("".join(map(chr, ids)))) for ids in sources]
-
-
-class Characters:
-    """A tokenizer whose ids are characters."""
-
-    model_max_length = LONGEST
-
-    def __call__(self, text: Any = None, text_target: Any = None, **_: Any) -> dict[str, list]:
-        given = text if text_target is None else text_target
-        return {"input_ids": [*map(ord, given)] if isinstance(given, str) else [[*map(ord, each)] for each in given]}
-
-
-def _in_order(pairs: Sequence[Pair]) -> list[numpy.ndarray]:
-    """Stands for the links of a model: the first word with the first one, and so on."""
-    return [numpy.eye(len(pair.source_words), len(pair.target_words)) for pair in pairs]
-
-
 class InOrder(Translator):
-    def aligner(self, translator: Any = None) -> Callable:
-        return _in_order
+    """Links the first word with the first one, and so on: the links of a model are part of its own time."""
+
+    def aligner(self, translator: Any = None) -> Aligner:
+        return lambda pairs: [numpy.eye(len(pair.source_words), len(pair.target_words)) for pair in pairs]
 
 
 def translate(path: Path) -> tuple[bytes, Work]:
     """The bytes of a translated file, and what was counted."""
-    translator = InOrder(FunctionEngine(str.upper), Characters(), checks=Checks("copy"))
+    translator = InOrder(FunctionEngine(str.upper), CharacterTokenizer(), checks=Checks("copy"))
     work = Work(translator, translator.translate_segments, Problems(None))
     opened = open_document(path, format_of(path.name), LanguagePair("en", "fr"))
     return opened.pack([work.translate(document, path, lambda count: None) for document in opened.documents]), work
@@ -152,9 +132,17 @@ def measure(name: str, written: Callable[[int], str | bytes], sizes: Sequence[in
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", nargs="+", choices=[*MANY, *ONE], metavar="NAME", help=f"of {', '.join(MANY)}, ...")
+    parser.add_argument("--real", type=Path, metavar="FOLDER", help="translate and compare the files of a folder")
+    parser.add_argument("--pseudo", action="store_true", help="with --real: without a model")
+    parser.add_argument("--shown", type=int, default=3, help="with --real: faults of a file that are printed (3)")
 
 
 def run(arguments: argparse.Namespace) -> None:
+    if arguments.real:
+        if not arguments.pseudo:
+            raise GlossaError("--real compares files with their pseudo-translations. Give --pseudo too.")
+        real.run(arguments.real, arguments.shown)
+        return
     kinds = [(name, each, TEXTS) for name, each in MANY.items()]
     kinds += [(name, each, SENTENCES) for name, each in ONE.items()]
     before, rows = machine(), []

@@ -31,7 +31,7 @@ PUBLIC = {
     ),
     "train.evaluation": ("calibration comet further_metrics robustness samples scoring translation_metric verdict "),
     "train.hub": ("push space "),
-    "apps.documents": ("formats formats.format formats.keys formats.opening glossary job "),
+    "apps.documents": ("formats formats.format formats.keys formats.opening glossary job places "),
     "apps.server": ("app corrections keys limits memories models refusals service "),
     "apps.web": ("site "),
 }

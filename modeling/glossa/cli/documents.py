@@ -50,7 +50,13 @@ def run(arguments: TranslateOptions, build: Callable[[TranslateOptions], "Transl
         settings_of(arguments, NOT_RECORDED),
         arguments.all_models,
         Keys.of(arguments.keys) if arguments.keys is not None else None,
+        arguments.update,
     )
+    if job.target.exists() and job.target.is_file() == job.source.is_file():
+        raise GlossaError(
+            f"{job.target} exists. Give another --output, or remove it. To keep its translations, give another "
+            f"--output and --update {job.target}, for formats with keys."
+        )
     job.files()  # before a model is loaded
     job.run(build(arguments), report, arguments.report_all)
 
@@ -91,6 +97,8 @@ def languages_of(arguments: TranslateOptions) -> LanguagePair:
     from ..base.languages import normalized_code
     from ..translate.languages import Languages
 
-    known = Languages.of(arguments.models[0])
-    wanted = normalized_code(arguments.target_language) if arguments.target_language else None
-    return LanguagePair(known.source, wanted or known.target)
+    known = Languages() if arguments.pseudo else Languages.of(arguments.models[0])
+    source, target = (
+        normalized_code(given) if given else None for given in (arguments.source_language, arguments.target_language)
+    )
+    return LanguagePair(known.source or source, target or known.target)

@@ -16,7 +16,6 @@ from ..readers.files import wide_encoding, wrong_encoding
 START = 4096  # bytes at the start of a file for detection
 # Kinds of documents by file ending. Supported formats have the name of their `--format`.
 ENDINGS = {
-    "XLIFF": ".sdlxliff .mqxliff",
     "HTML": ".xhtml",
     "subtitle": ".sbv",
     "text with markup": ".rst .tex .org .textile .wiki",

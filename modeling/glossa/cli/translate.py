@@ -12,6 +12,10 @@ If CTranslate2 is installed and supports the model, it translates. The model is 
 Hugging Face. --engine torch translates with transformers' `generate`. For --engine ctranslate2, MODEL is a folder from
 `glossa export --to ctranslate2`.
 
+--pseudo translates without a model: it puts accents on the letters, which shows the text of a program that is not
+translated. Placeholders and addresses stay. --pseudo long also makes words a third longer and marks both ends of
+sentences, which shows what is cut off.
+
 With --alignments, each translation is followed by a tab and the links of its words in Pharaoh format: `0-0 1-2` links
 the first words of both, and the second word of the source to the third word of the translation. Words are separated by
 white space.
@@ -40,6 +44,7 @@ import signal
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -55,7 +60,7 @@ from ..translate.review import Problems, find_problems
 from ..translate.search.terms import count
 from . import INTERRUPTED
 from .inputs import START, check_input
-from .options import read
+from .options import changed, read
 from .places import place_of
 from .translate_options import TranslateOptions
 
@@ -66,6 +71,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+# Options that --pseudo uses too.
+PSEUDO = frozenset(
+    ["pseudo", "input", "output", "format", "keys", "update", "no_split_sentences", "on_error", "report", "report_all",
+     "source_language", "target_language"]
+)  # fmt: skip
 # Modules for processes that translate with CTranslate2. The first keeps `glossa` from importing torch.
 WITHOUT_TORCH = ("glossa_command", "glossa.translate.engines.ctranslate2")
 CHUNK = 4096  # lines that are translated together, unless they are typed
@@ -78,6 +88,7 @@ def parse(argv: list[str]) -> TranslateOptions:
 
 def main(argv: list[str]) -> None:
     arguments = parse(argv)
+    check_pseudo(arguments)
     for name in arguments.all_models:
         check_name(name)
     check_files(arguments)
@@ -99,12 +110,25 @@ def main(argv: list[str]) -> None:
         translate_documents(arguments)
         return
     if arguments.keys is not None:
-        raise GlossaError("--keys is for documents in JSON and YAML. Leave it out.")
+        raise GlossaError("--keys is for documents in JSON, YAML and tables. Leave it out.")
+    if arguments.update is not None:
+        raise GlossaError("--update is for documents with keys, such as JSON. Leave it out.")
     check_start(arguments)
     if arguments.workers is not None or arguments.ray is not None:
         translate_file(arguments)
     else:
         translate_lines(arguments)
+
+
+def check_pseudo(arguments: TranslateOptions) -> None:
+    """Raise `GlossaError` if there is no model, or if there is something for a model with --pseudo."""
+    if not arguments.pseudo:
+        if not arguments.models:
+            raise GlossaError("Give a MODEL, the folder of a run or a Hub name, or --pseudo, which needs none.")
+        return
+    if unused := [name for name in changed(arguments) if name not in PSEUDO]:
+        given = arguments.models[0] if unused[0] == "models" else f"--{unused[0]}"
+        raise GlossaError(f"--pseudo translates without a model, and does not use {given}. Leave one of them out.")
 
 
 def check_files(arguments: TranslateOptions) -> None:
@@ -187,11 +211,12 @@ def translate_lines(arguments: TranslateOptions) -> None:
         # A progress bar is shown if the terminal shows neither lines nor translations.
         shown = sys.stderr.isatty() and not typed and not target.isatty()
         chunk = 1 if typed else CHUNK
-        stream = translator.stream(read_lines(source), chunk, prefix=arguments.prefix)
+        around: deque[tuple[str, str]] = deque()
+        stream = translator.stream(read_lines(source, around), chunk, prefix=arguments.prefix)
         progress = tqdm(stream, unit=" lines", disable=not shown)
         problems = Problems(report, arguments.report_all)
         for number, (text, translations) in enumerate(progress, 1):
-            write(target, translations, arguments, flush=typed)
+            write(target, translations, arguments, around.popleft(), flush=typed)
             problems.add(
                 1, find_problems(number, text, translations[0], arguments.report_all), count(translations[:1])
             )
@@ -234,10 +259,13 @@ def translate_file(arguments: TranslateOptions) -> None:
 
 
 def build(arguments: TranslateOptions) -> "Translator":
-    from ..translate.build import build_translator
+    split = False if arguments.no_split_sentences else None
+    from ..translate.build import build_translator, pseudo_translator
     from ..translate.interface import Checks, Execution, Search
     from .documents import glossary_of, recall_of
 
+    if arguments.pseudo:
+        return pseudo_translator(arguments.pseudo == "long", Checks(arguments.on_error), split)
     return build_translator(
         arguments.models,
         arguments.engine,
@@ -260,7 +288,7 @@ def build(arguments: TranslateOptions) -> "Translator":
             links=arguments.alignments,
         ),
         execution=Execution(arguments.batch_tokens),
-        split_sentences=False if arguments.no_split_sentences else None,
+        split_sentences=split,
         recall=recall_of(arguments),
     )
 
@@ -274,9 +302,10 @@ def shard_translator(arguments: TranslateOptions) -> "Translate":
     def translate(lines: list[bytes], first: int, path: Path) -> Done:
         done = Done()
         with open_file(str(path), "w") as target:
-            stream = translator.stream(read_lines(lines), CHUNK, first, arguments.prefix)
+            around: deque[tuple[str, str]] = deque()
+            stream = translator.stream(read_lines(lines, around), CHUNK, first, arguments.prefix)
             for number, (text, translations) in enumerate(stream, first):
-                write(target, translations, arguments)
+                write(target, translations, arguments, around.popleft())
                 done.lines += 1
                 done.words += len(text.split())
                 done.problems += find_problems(number, text, translations[0], arguments.report_all)
@@ -286,10 +315,17 @@ def shard_translator(arguments: TranslateOptions) -> "Translate":
     return translate
 
 
-def write(target: TextIO, translations: list["Translation"], arguments: TranslateOptions, flush: bool = False) -> None:
-    """Write the translations of one line."""
+def write(
+    target: TextIO,
+    translations: list["Translation"],
+    arguments: TranslateOptions,
+    around: tuple[str, str],
+    flush: bool = False,
+) -> None:
+    """Write the translations of one line, with the characters before and after it."""
     for translation in translations[:1] if arguments.rerank else translations:
-        print(format_line(translation, arguments.scores, arguments.confidence), file=target, flush=flush)
+        line = format_line(translation, arguments.scores, arguments.confidence)
+        print(f"{around[0]}{line}{around[1]}", file=target, flush=flush)
 
 
 def open_file(name: str, mode: str, errors: str = UNDECODABLE):
@@ -303,8 +339,14 @@ def open_report(name: str):
     return open_file(name, "w", "backslashreplace")
 
 
-def read_lines(stream: Iterable[bytes]) -> Iterator[str]:
-    return (line.decode("utf-8", UNDECODABLE).rstrip("\r\n") for line in stream)
+def read_lines(stream: Iterable[bytes], around: deque[tuple[str, str]] | None = None) -> Iterator[str]:
+    """The lines of a file. The byte order mark before each line, and a carriage return after it, go to `around`."""
+    for line in stream:
+        text = line.decode("utf-8", UNDECODABLE).rstrip("\n")
+        body = text.rstrip("\r").removeprefix("\ufeff")
+        if around is not None:
+            around.append(("\ufeff" * text.startswith("\ufeff"), "\r" * text.endswith("\r")))
+        yield body
 
 
 def format_line(translation: "Translation", scores: bool, confidence: bool = False) -> str:

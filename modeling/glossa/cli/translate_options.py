@@ -1,11 +1,12 @@
 """The options of `glossa translate`, for lines and for documents."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
-from ..apps.documents.formats import LINES, MODULES
+from ..apps.documents.formats import MODULES
 from ..translate.interface import OnError
 from . import share, whole
-from .options import flag, option
+from .options import argument, flag, option
 from .shared_options import BatchOptions, LanguageOptions, MemoryOptions, ModelsOptions, SearchOptions
 
 
@@ -13,16 +14,28 @@ from .shared_options import BatchOptions, LanguageOptions, MemoryOptions, Models
 class TranslateOptions(ModelsOptions, LanguageOptions, BatchOptions, SearchOptions, MemoryOptions):
     """The options of `glossa translate`."""
 
+    models: list[str] = argument("folder of a run, or Hub name", metavar="MODEL", nargs="*", default=[])
+    pseudo: str | None = option(
+        "instead of a model, put accents on letters; long: words are also a third longer, and sentences are marked",
+        nargs="?",
+        const="accents",
+        choices=("accents", "long"),
+    )
     input: str | None = option("file to translate, or folder of documents (default: standard input)")
     output: str | None = option("file to write (default: standard output)")
     format: str | None = option(
         "format of a document (default: from its name); lines: each line is a text; paragraphs: joined lines",
-        choices=(*MODULES, LINES),
+        choices=tuple(MODULES),
     )
     keys: str | None = option(
-        "for JSON and YAML, translate only values whose dotted keys match one of these patterns, separated by commas, "
-        "such as title,*.description",
+        "for JSON, YAML and tables, translate only values and columns whose keys match one of these patterns, as in "
+        "title,*.description",
         metavar="PATTERNS",
+    )
+    update: Path | None = option(
+        "a translation of an older version of the file, or a folder of these: values of its keys stay, and only new "
+        "ones are translated (JSON, ARB, properties, .strings, .resx)",
+        metavar="OLD",
     )
     memory_threshold: int | None = option(
         "lowest score of a match in the memory, in percent (default: 70)", type=whole(50, 100)

@@ -40,11 +40,17 @@ _NAME = rf"[^\W\d{WIDE}][^\W{WIDE}]*"
 # The kinds of spans. Of those that begin at the same character, the first one wins.
 KINDS = {
     "address": "|".join(
-        (ADDRESS.pattern, rf"(?<![^\W{WIDE}])(?<![@#&/.])(?:@{_NAME}(?:[.@]{_NAME})*|#{_NAME})")  # @handle #hashtag
+        (
+            ADDRESS.pattern,
+            rf"(?<![\w+.-])[a-z][a-z\d+.-]{{1,15}}://[^{_OUTSIDE}]*[^{_OUTSIDE}.,;:!?)\]]",  # of other programs
+            rf"(?<![^\W{WIDE}])(?<![@#&/.])(?:@{_NAME}(?:[.@]{_NAME})*|#{_NAME})",  # @handle #hashtag
+        )
     ),
     "placeholder": "|".join(
         (
             r"\{\{\{.{0,80}?\}\}\}|\{\{.{0,80}?\}\}|[$#%]?\{[^{}\n]{0,80}\}|<%.{0,80}?%>",  # {{{x}}} ${x} %{x}
+            # References to other texts of i18next and vue-i18n: $t(key), @:key, @.lower:key, @:{key}
+            r"\$t\([^()\n]{1,80}\)|(?<!\w)@(?:\.[a-z]+)?:(?:[\w-]+(?:\.[\w-]+)*|[({][^(){}\n]{1,80}[)}])",
             r"%[-+#0']*+\d*<PRI\w+>",  # gettext's %<PRIu64>
             r"%(?:\([^()\n]{1,60}\)|<[^<>\s]{1,60}>)[-+ #0]*+\d*(?:\.\d+)?[a-zA-Z]",  # %(name)s %<name>s
             # printf of C and Python, and arguments of Qt (%1, %L1, %n).
@@ -55,13 +61,15 @@ KINDS = {
             r"%(?:L?\d{1,2}|n)(?!\w)|%%",
             r"(?<!\w)%[A-Za-z_]\w*%(?!\w)",  # %NAME%
             r"(?<![\d%])%[-_^#0]?[A-Za-z](?![^\W_])",  # %H:%M and %-d of strftime, %S of a program's own
-            PLACEHOLDER.pattern,
+            rf"(?!<[a-z]+://)(?:{PLACEHOLDER.pattern})",
         )
     ),
     "path": "|".join(
         (
             # /etc/hosts ./a.sh ~/notes /etc/
-            r"(?<![\w/.])(?:~|\.{1,2})?/(?:(?:[\w.@+-]+/)+(?:[\w.@+-]*[\w@+-])?|[\w.@+-]*[\w@+-])",
+            r"(?<![\w/.])(?:~|\.{1,2})?/(?:(?:[\w.@+-]+/)+(?:[\w.@+-]*[\w@+-])?|[\w.@+-]*[\w@+-])"
+            r"(?:[?#][\w.=&%/+-]*[\w=&/])?",
+            r"(?<=\])\([^\s()]{1,300}\)",  # the address of a link in Markdown
             r"(?<!\w)[A-Za-z]:\\(?:(?:[\w .-]+\\)+(?:[\w.-]*\w)?|[\w.-]*\w)",  # C:\Users C:\Users\
             r"(?<![\w/.-])[\w-]+(?:/[\w.-]+)*\.(?:py|js|ts|json|ya?ml|toml|md|txt|html?|css|sh|exe|dll|zip|gz|tar|png"
             r"|jpe?g|svg|pdf|docx?|xlsx?|csv|tsv|xml|cfg|ini|conf|log|c|h|cpp|rs|go|java|jar|php|sql)(?![\w-]|\.\w)",
@@ -89,7 +97,7 @@ KINDS = {
     r"|(?<![\w.])\d+(?:\.\d+){2,}(?:-(?:alpha|beta|rc|dev|post)\.?\d*)?(?!\w|\.\w)",
     "measure": rf"(?<![\w.,])\d+(?:[.,]\d+)*[ \u00a0\u202f]?{_UNITS}(?![\w(]|/\w)",
     "number": r"(?<![\w.])0x[0-9a-fA-F]+(?!\w)",
-    "emoji": EMOJI,
+    "emoji": rf"{EMOJI}|(?<![\w:]):[a-z][\w+-]*[a-z\d]:(?![\w:])",  # :smile: and :material-alert:
     "sentinel": f"[{SENTINELS}{MEMORY}]",  # which no text has of its own
 }
 ANY_SPAN = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in KINDS.items()))

@@ -97,6 +97,17 @@ def build_translator(
     )
 
 
+def pseudo_translator(
+    lengthened: bool = False,
+    checks: Checks = Checks("copy"),  # noqa: B008
+    split_sentences: bool | None = None,
+) -> Translator:
+    """A translator without a model; `lengthened` is that of [`pseudo_engine`], the rest of [`Translator`]."""
+    from .engines.pseudo import CharacterTokenizer, pseudo_engine
+
+    return Translator(pseudo_engine(lengthened), CharacterTokenizer(), checks=checks, split_sentences=split_sentences)
+
+
 def keeps_sentinels(name: str, loaded: Engine) -> bool:
     """Whether a model has learned `SENTINELS`, and can search translations that have each of them once."""
     exported = not isinstance(loaded, GenerateEngine) and _is_exported(name)

@@ -1,7 +1,7 @@
 """What callers give to a translator (the search, checks, execution), what they get back, and what an engine does."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -170,8 +170,8 @@ class Engine(ABC):
         """The log-probability of each token of a batch of given translations, which have their ends."""
         raise NotImplementedError
 
-    def attention(self, sources: list[list[int]], targets: list[list[int]]) -> list[numpy.ndarray]:
-        """The cross-attention [T, S] of given translations: the mean of the heads of the last decoder layer.
+    def attention(self, sources: list[list[int]], targets: list[list[int]]) -> Iterable[numpy.ndarray]:
+        """The cross-attention [T, S] of each given translation: the mean of the heads of the last decoder layer.
 
         Of a model whose head was trained to align words, it is that head.
         """

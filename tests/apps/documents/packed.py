@@ -48,7 +48,7 @@ def write_packed(folder):
     return [pack(folder / name, members) for name, members in MEMBERS.items()]
 
 
-def members(packed):
-    """The members of a packed file, from its path or content."""
+def members(packed, errors="strict"):
+    """The members of a packed file as texts, from its path or content."""
     with zipfile.ZipFile(io.BytesIO(packed) if isinstance(packed, bytes) else packed) as archive:
-        return {name: archive.read(name).decode() for name in archive.namelist()}
+        return {name: archive.read(name).decode(errors=errors) for name in archive.namelist()}

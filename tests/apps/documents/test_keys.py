@@ -62,7 +62,7 @@ def test_in_a_folder_a_pattern_is_for_any_file(tmp_path):
 
 
 def test_keys_of_the_command(tmp_path, tiny_run, capsys):
-    refused("--keys is for documents in JSON and YAML", main, ["some/model", "--keys", "title"])
+    refused("--keys is for documents in JSON, YAML and tables", main, ["some/model", "--keys", "title"])
     (tmp_path / "a.json").write_text('{"a": "a k.", "b": "a k."}')
     files = ["--input", str(tmp_path / "a.json"), "--output", str(tmp_path / "b.json"), "--engine", "torch"]
     refused("give patterns separated by commas", main, [str(tiny_run), *files, "--keys", "a,,b"])

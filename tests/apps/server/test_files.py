@@ -11,7 +11,12 @@ import pytest
 import requests
 from running_server import ask, send
 
+from glossa.apps.documents.job import CHARACTERS, Work
+from glossa.apps.documents.places import Document, Place
 from glossa.apps.server.models import DEFAULT_OPTIONS
+from glossa.translate.build import pseudo_translator
+from glossa.translate.review import Problems
+from glossa.translate.texts.tags import Part
 
 
 def test_a_document_is_translated_and_fetched(url, expected):
@@ -110,3 +115,24 @@ def test_a_canceled_request_ends(service):
             await task
 
     asyncio.run(run())
+
+
+def test_texts_that_would_hold_the_server_are_refused(url):
+    """The case `hostile2/leaver-goes-on`: nothing stops the server while it divides a text into sentences."""
+    answer = send(url, "a.txt", "One.\n" + "We find it. " * 10_000)
+    assert answer.status_code == 400
+    assert answer.json()["error"] == "Line 2 has a text of 119,999 characters; at most 100,000 are allowed. Divide it."
+
+
+def test_texts_are_planned_a_few_at_a_time():
+    places = [Place([Part("text", 0, length, "a" * length)]) for length in (CHARACTERS - 10, 20, 1)]
+    document = Document("", places)
+    translator = pseudo_translator()
+    work = Work(translator, translator.translate_segments, Problems(None))
+    steps = work.steps(document, Path("a.txt"))
+    counts = []
+    for texts in steps:
+        if isinstance(texts, list):
+            translator.translate_segments([sentence for text in texts for sentence in text.sentences])
+            counts.append(len(texts))
+    assert counts == [1, 2]

@@ -316,3 +316,23 @@ def test_the_sentences_of_a_suggestion_count_too_and_go_with_it(own):
     assert translated(url, secret["ann"], "Aa bb!")["translatedText"] == "And more!"
     assert ask(url, "take_back", api_key=secret["ann"], q=f"{LONG} Aa bb!").json() == {"success": True}
     assert translated(url, secret["ann"], "Aa bb!")["translatedText"] == before
+
+
+def test_taking_back_leaves_what_another_suggestion_brought(own):
+    """The case `hostile2/take-back-takes-more`."""
+    url, secret = own
+
+    def send_one(path, q, **fields):
+        return ask(url, path, api_key=secret["ann"], q=q, **fields)
+
+    one, two, three = "A b c d e f!", "G h k l m n!", "C d e f g h!"
+    for q, s in ((one, "Eins."), (f"{one} {two}", "Eins. Zwei."), (f"{three} {two}", "Drei. Zwei.")):
+        assert send_one("suggest", q, s=s).ok
+    assert send_one("take_back", f"{one} {two}").ok
+    assert translated(url, secret["ann"], one)["translatedText"] == "Eins."  # suggested on its own
+    assert translated(url, secret["ann"], two)["translatedText"] == "Zwei."  # of the third suggestion
+    assert send_one("take_back", f"{three} {two}").ok
+    assert translated(url, secret["ann"], two)["translatedText"] != "Zwei."
+    assert translated(url, secret["ann"], three)["translatedText"] != "Drei."
+    assert send_one("suggest", f"{one} {two}", s="Eins. Zwei.").ok and send_one("take_back", f"{one} {two}").ok
+    assert translated(url, secret["ann"], one)["translatedText"] == "Eins."

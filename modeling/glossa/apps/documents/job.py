@@ -16,10 +16,11 @@ from ...translate.loading import stamp_models
 from ...translate.review import Problems, find_problems
 from ...translate.search.terms import count
 from ...translate.texts.text import Sentence, Text
+from .formats import LINES
 from .formats.format import UNKNOWN, LanguagePair, Opened
 from .formats.keys import Keys
 from .formats.opening import format_of, format_of_file, open_document
-from .places import Document, Edit, Recalled, compose, line_numbers
+from .places import Document, Edit, Place, Recalled, compose, line_numbers
 from .resuming import SavedTranslations, Translate
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 SHOWN = 5  # names of skipped files in a message
 CHUNK = 500  # texts of a document that are translated together
+CHARACTERS = 100_000  # of these texts, unless one is longer
 
 
 @dataclass
@@ -41,6 +43,7 @@ class DocumentJob:
         settings: The settings that translations depend on. A job continues an interrupted one with the same settings.
         models: The names of the models. A job continues an interrupted one with the same content of models.
         keys: The keys in JSON and YAML whose values are translated; None for all.
+        old: A translation of an older version of the file, or the folder of these; its values stay.
     """
 
     source: Path
@@ -50,15 +53,16 @@ class DocumentJob:
     settings: dict[str, Any] = field(default_factory=dict)
     models: Sequence[str] = ()
     keys: Keys | None = None
+    old: Path | None = None
 
     def files(self) -> list[tuple[Path, Path, str]]:
         """Each file, its path in the output, and its format. Raises `GlossaError` if there is no document."""
         if not self.source.is_dir():
-            return [(self.source, Path(self.source.name), format_of(self.source.name, self.format) or "paragraphs")]
+            return [(self.source, Path(self.source.name), format_of(self.source.name, self.format) or LINES)]
         found = []
         others = []
         for path in sorted(file for file in self.source.rglob("*") if file.is_file()):
-            kind = format_of_file(path) or ("paragraphs" if path.suffix.lower() == ".txt" else None)
+            kind = format_of_file(path)
             others += [path] if kind is None else []
             if kind is not None and (self.format is None or kind == self.format):
                 found.append((path, path.relative_to(self.source), kind))
@@ -109,8 +113,11 @@ class DocumentJob:
         """The open files with their paths in the output, and the error messages of the others."""
         found, broken = [], []
         for path, name, kind in self.files():
+            old = self.old
+            if old is not None and self.source.is_dir():
+                old = old / name if (old / name).is_file() else None  # a new file
             try:
-                found.append((path, name, open_document(path, kind, self.languages, self.keys)))
+                found.append((path, name, open_document(path, kind, self.languages, self.keys, old)))
             except GlossaError as error:
                 broken.append(str(error))
         if not found:
@@ -157,8 +164,7 @@ class Work:
         edits = list(document.edits)
         doubts: list[Edit] = []  # each replaces the earlier ones and all other edits of the same characters
         number = line_numbers(document.text)
-        for start in range(0, len(document.places), CHUNK):
-            places = document.places[start : start + CHUNK]
+        for places in _chunks(document.places):
             texts = self.translator.plan([document.tagged(place) for place in places])
             yield texts
             for place, text, pieces in zip(places, texts, self.translator.join_tagged(texts), strict=True):
@@ -193,6 +199,20 @@ class Work:
         known = f", {self.remembered:,} of them from the memory" if self.translator.recall else ""
         several = f" in {files:,} files" if files > 1 else ""
         return f"{self.texts:,} texts{several}: {self.sentences:,} sentences{known}."
+
+
+def _chunks(places: Sequence[Place]) -> Iterator[list[Place]]:
+    """Places that are translated together. They are soon planned, since nothing interrupts this in a server."""
+    chunk: list[Place] = []
+    length = 0
+    for place in places:
+        if chunk and (len(chunk) == CHUNK or length + place.length > CHARACTERS):
+            yield chunk
+            chunk, length = [], 0
+        chunk.append(place)
+        length += place.length
+    if chunk:
+        yield chunk
 
 
 def is_doubtful(sentence: Sentence) -> bool:

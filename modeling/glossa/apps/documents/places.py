@@ -114,6 +114,11 @@ class Place:
         if self.start < 0:
             self.start, self.end = self.parts[0].start, self.parts[-1].end
 
+    @property
+    def length(self) -> int:
+        """The number of characters of its text."""
+        return sum(len(part.text) for part in self.parts)
+
     def edit(self, pieces: list[Piece], doubtful: bool = False) -> Edit:
         """The edit that writes the pieces of the translation."""
         for prepare in self.writing.prepare:
@@ -146,6 +151,7 @@ class Document:
         edits: Edits that do not depend on translations, such as the state of a unit.
         notes: Notes for people about the file, one line each.
         language: The code of the target language, or "".
+        forms: The edits that add plural forms, by key, in formats that have translations by key.
     """
 
     text: str
@@ -153,6 +159,7 @@ class Document:
     edits: list[Edit] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     language: str = ""
+    forms: dict[str, Edit] = field(default_factory=dict)
 
     def tagged(self, place: Place) -> Tagged:
         """The words and tags of a place."""

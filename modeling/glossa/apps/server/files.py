@@ -9,9 +9,11 @@ from pathlib import Path
 
 from ...base.errors import GlossaError
 from ...translate.review import Problems
+from ..documents.formats import LINES
 from ..documents.formats.format import LanguagePair, Opened
 from ..documents.formats.opening import ending_of, endings, format_of, open_document
-from ..documents.job import Work
+from ..documents.job import CHARACTERS, Work
+from ..documents.places import Document, line_numbers
 from .models import DEFAULT_OPTIONS, Models, RequestOptions, Step
 from .queue import Queue, in_thread
 from .refusals import MAX_FILE, Refused, too_many
@@ -41,7 +43,7 @@ class Files:
     @staticmethod
     def endings() -> list[str]:
         """The supported file extensions."""
-        return sorted({".txt", *endings()})
+        return sorted(endings())
 
     async def translate_file(
         self, content: bytes, name: str, step: Step, options: RequestOptions = DEFAULT_OPTIONS
@@ -89,6 +91,7 @@ class Files:
         try:
             opened = await in_thread(self._open, content, path, step)
             for document in opened.documents:
+                check_texts(document)
                 steps = work.steps(document, path)
                 while isinstance(found := await in_thread(next, steps), list):
                     sentences = [sentence for text in found for sentence in text.sentences]
@@ -107,7 +110,7 @@ class Files:
         with tempfile.TemporaryDirectory(dir=self.folder.parent) as folder:
             source = Path(folder, path)
             source.write_bytes(content)
-            kind = format_of(source.name) or "paragraphs"
+            kind = format_of(source.name) or LINES
             check_unpacked(content)
             try:
                 return open_document(source, kind, LanguagePair(step.source, step.target))
@@ -119,6 +122,14 @@ class Files:
         if name not in {path.name for path in self.folder.iterdir()}:
             raise Refused("There is no file of this name. Translate the document again.", 404)
         return self.folder / name
+
+
+def check_texts(document: Document) -> None:
+    """Raise `Refused` if a text is so long that nothing could stop the server while it is divided into sentences."""
+    for place in document.places:
+        if place.length > CHARACTERS:
+            line, most = line_numbers(document.text)(place.start), f"at most {CHARACTERS:,} are allowed"
+            raise Refused(f"Line {line} has a text of {place.length:,} characters; {most}. Divide it.")
 
 
 def check_unpacked(content: bytes) -> None:

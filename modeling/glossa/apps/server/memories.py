@@ -5,7 +5,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +13,14 @@ from filelock import FileLock
 
 from ...base.errors import GlossaError, require
 from ...base.jobs.records import hash_texts
-from ...model.sentences_glossa import split_text
+from ...model.sentences_glossa import clean_text
 from ...translate.interface import Translation, UsedMatch
 from ...translate.memory.building import open_memory, parts_of
-from ...translate.memory.store import Memory, Unit
+from ...translate.memory.store import Match, Memory, Unit
 from ...translate.texts.recall import Recall
 
 Pair = tuple[str, str]  # codes of a source and a target language
+PART = "sentences"  # the origin of units that are sentences of a suggestion
 
 
 @dataclass
@@ -133,16 +134,33 @@ class Memories:
         date = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         both = zip(source.split("\n"), target.split("\n"), strict=True)
         lines = [Unit(*sides, date, key=key) for sides in both if sides[0].strip()]
-        return not memory.add([each for line in lines for each in (line, *parts_of(line))]).refused
+        parts = [replace(part, file=PART) for line in lines for part in parts_of(line)]
+        # Suggestions of their own stay so.
+        known = [memory.exact(part.source) for part in parts]
+        parts = [
+            part
+            for part, own in zip(parts, known, strict=True)
+            if own is None or (own.target, own.origin.key, own.origin.file) != (clean_text(part.target), key, "")
+        ]
+        return not memory.add([*parts, *lines]).refused
 
     def take_back(self, key: str, pair: Pair, source: str) -> bool:
-        """Remove the translations of a text's lines and their sentences. Returns whether there were any."""
+        """Remove the translations of a text's lines, and of those sentences that no other suggestion has.
+
+        Returns whether there were any.
+        """
         memory = self.memory_to_write(key, pair)
         if memory is None:
             return False
-        texts = [text for line in source.split("\n") for text in (line, *split_text(line)[0])]
-        found = [match for text in texts if (match := memory.exact(text)) is not None]
+        found = [match for line in source.split("\n") if (match := memory.exact(line)) is not None]
         ids = {match.origin.id for match in found if match.origin.key == key}
+        for part in (part for match in found if match.origin.id in ids for part in _parts(match)):
+            own = memory.exact(part.source)
+            if own is None or (own.target, own.origin.key, own.origin.file) != (part.target, key, PART):
+                continue
+            others = [each for each in memory.containing(part.source, key) if each.origin.id not in ids]
+            if not any(part in _parts(each) for each in others if each.origin.file != PART):
+                ids.add(own.origin.id)
         if ids:
             memory.remove(ids)
         return bool(ids)
@@ -164,6 +182,10 @@ class Memories:
             sides = {} if self.hides(match) else {"source": match.source, "target": match.target}
             found.append({"score": match.score, "use": match.use} | sides)
         return found
+
+
+def _parts(match: Match) -> list[Unit]:
+    return parts_of(Unit(match.source, match.target))
 
 
 def _make(path: Path, pair: Pair) -> None:

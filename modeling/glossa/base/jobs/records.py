@@ -113,8 +113,10 @@ def check_same(saved: dict[str, Any], wanted: dict[str, Any], place: str, remedy
 def begin_job(folder: Path, values: dict[str, Any]) -> None:
     """Create the folder of a job, and record the values that determine its result.
 
-    Raises `GlossaError` if the folder belongs to a job with other values.
+    Raises `GlossaError` if the folder belongs to a job with other values, or is a link.
     """
+    if folder.is_symlink():
+        raise GlossaError(f"{folder} is a link. Remove it, or give another --output.")
     manifest = folder / "job.json"
     wanted = json.loads(json.dumps(values))
     if manifest.exists():

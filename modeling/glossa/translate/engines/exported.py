@@ -7,6 +7,7 @@ import atexit
 import logging
 import shutil
 import tempfile
+from collections.abc import Iterable
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -137,7 +138,7 @@ class ComparedEngine(Engine):
     def token_scores(self, sources: list[list[int]], targets: list[list[int]]) -> list[list[float]]:
         return self.engine.token_scores(sources, targets)
 
-    def attention(self, sources: list[list[int]], targets: list[list[int]]) -> list[numpy.ndarray]:
+    def attention(self, sources: list[list[int]], targets: list[list[int]]) -> Iterable[numpy.ndarray]:
         return self.engine.attention(sources, targets)
 
     def report(self) -> None:

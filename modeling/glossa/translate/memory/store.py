@@ -273,6 +273,16 @@ class Memory:
             found = [] if id is None else [unit for unit in self._units(id, text, 100) if unit.holds_in(context)]
             return min(found, key=lambda unit: unit.origin.context != context, default=None)
 
+    def containing(self, text: str, key: str) -> list[Match]:
+        """The units of a key whose sources contain a text."""
+        with self.lock, errors_refused(self.path):
+            rows = self.connection.execute(
+                "SELECT sources.id, text FROM sources JOIN units ON units.source = sources.id "
+                "WHERE units.key = ? AND instr(text, ?) GROUP BY sources.id",
+                (key, _cleaned(text)),
+            ).fetchall()
+            return [unit for id, found in rows for unit in self._units(id, found, 100) if unit.origin.key == key]
+
     @contextmanager
     def _writing(self) -> Iterator[None]:
         """A change, which is made as a whole or not at all."""

@@ -5,6 +5,7 @@ ends their translations like sentences.
 """
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -44,7 +45,7 @@ ACCELERATORS = {
     "&": re.compile(r"(?:(?<!\b[A-Z])(?<!\bAT)&(?=[^\W_])|(?<=[^\W\d_])&(?=[a-z]))(?!#?\w+;)"),  # Windows and Qt
     "_": re.compile(r"_(?=[^\W_])"),  # GTK
 }
-_ACCELERATOR = re.compile(r"(?:(?<![\w&])[&_]|(?<=[^\W\d_])&(?=[a-z]))(?=[^\W\d_])(?!\w+;)")
+_ACCELERATOR = re.compile(r"(?:(?<![\w&/\\.-])[&_]|(?<=[^\W\d_])&(?=[a-z]))(?=[^\W\d_])(?!\w+[;=/_])")
 
 
 class End(NamedTuple):
@@ -52,7 +53,7 @@ class End(NamedTuple):
 
     Attributes:
         kind: The kind of its last mark, `NONE` or `OTHER`.
-        mark: The mark.
+        mark: The mark; an ellipsis with the white space or separator before it.
         start: The first character of the mark, or of the white space before it.
     """
 
@@ -69,7 +70,8 @@ class End(NamedTuple):
             return cls(OTHER if other else NONE, "", len(text))
         kinds = {KINDS[each] for each in mark}
         if kinds <= {STOP, ELLIPSIS} and (len(mark) > 2 or ELLIPSIS in kinds):
-            return cls(ELLIPSIS, mark, start)
+            start -= rest[:start].endswith(SEPARATORS)
+            return cls(ELLIPSIS, text[start:], start)
         return cls(kinds.pop() if len(mark) == 1 else OTHER, mark, start)
 
 
@@ -186,7 +188,8 @@ def find_letter(texts: Sequence[str], letter: str, other: str) -> tuple[int, int
     """
     for pattern in (rf"(?<!\w){letter}", letter, other):
         for number, text in enumerate(texts):
-            if found := re.search(pattern, text, re.I):
+            bare = "".join(unicodedata.normalize("NFD", each)[0] for each in text)  # É for E
+            if found := re.search(pattern, bare, re.I):
                 return number, found.start()
     return None
 

@@ -18,7 +18,7 @@ MOVED = "uncertain in placeholders"  # the problem of a translation with a span 
 def locate(source: str, spans: Sequence[Span], target: str) -> list[Span] | None:
     """The spans of `target` that equal the `spans` of `source`; None if a span occurs more or less often.
 
-    Equal spans are matched in order, including equal words outside spans.
+    Equal spans are matched in order, including equal words outside spans that are not translated.
     """
     found: dict[Span, Span] = {}
     taken: list[tuple[Span, Span]] = []  # of source and target
@@ -32,6 +32,8 @@ def locate(source: str, spans: Sequence[Span], target: str) -> list[Span] | None
             ]
             for index, side in enumerate((source, target))
         )
+        if len(own) != len(theirs):
+            own = [span for span in own if span in spans]  # equal words outside spans are translated
         if len(own) != len(theirs):
             return None
         pairs = [pair for pair in zip(own, theirs, strict=True) if pair[0] in spans]

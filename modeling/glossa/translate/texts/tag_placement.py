@@ -174,16 +174,16 @@ class _Writer:
                 self.pieces += point.parts
 
     def _sections(self, bounds: list[int], low: int, high: int) -> list[int]:
-        """The gaps that divide target words as `bounds` divide the source, without empty sections if possible."""
-        sections = len(bounds) - 1
+        """The gaps dividing target words as `bounds` divide the source, with no other empty sections if possible."""
+        worded = [bool(self.tagged.text[start:end].strip()) for start, end in pairwise(bounds)]
         total, words = bounds[-1] - bounds[0], high - low
-        least = 1 if words >= sections else 0
+        shortest = [int(own and words >= sum(worded)) for own in worded]
         gaps = numpy.arange(words + 1)
         costs = numpy.array([self._cost(low + int(gap)) for gap in gaps])
         best = numpy.full(words + 1, -numpy.inf)
         best[0] = 0
         back: list[numpy.ndarray] = []
-        for start, end in pairwise(bounds):
+        for (start, end), least in zip(pairwise(bounds), shortest, strict=True):
             gains = self.links.sums(self._rows(start, end), low, high)
             sums = numpy.concatenate([[0], gains.cumsum()])
             # The best gap at which the section may begin, for each gap at which it may end.
@@ -208,6 +208,8 @@ class _Writer:
 
     def _write_element(self, element: Element, bounds: tuple[int, int], position: int, end: int) -> int:
         first, last = self.target_words[bounds[0]][0], self.target_words[bounds[1] - 1][1]
+        if self.target[last - 1] in "'’" and self.tagged.text[element.end - 1 : element.end] not in ("'", "’"):
+            last -= 1  # a closing quotation mark behind the element
         outer_left, inner_left = element.opening
         inner_right, outer_right = element.closing
         if inner_left and not outer_left and first > position and self.target[first - 1].isspace():

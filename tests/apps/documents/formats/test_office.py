@@ -17,8 +17,8 @@ SLIDE = (
 )
 NOTES = '<p:notes xmlns:p="p" xmlns:a="a"><a:p><a:r><a:t>A note</a:t></a:r></a:p></p:notes>'
 CHART = (
-    '<c:chart xmlns:c="c" xmlns:a="a"><c:title><a:p><a:r><a:t>A title</a:t></a:r></a:p></c:title><c:v>7</c:v>'
-    "</c:chart>"
+    '<c:chartSpace xmlns:c="c" xmlns:a="a"><c:title><a:p><a:r><a:t>A title</a:t></a:r></a:p></c:title><c:v>7</c:v>'
+    "</c:chartSpace>"
 )
 SHEET = (
     '<?xml version="1.0"?>\n<office:document-content xmlns:office="o" xmlns:text="t" xmlns:table="b"><table:table '

@@ -75,7 +75,7 @@ def test_asciidoc(tmp_path):
         ("* one item\nNext:: another one\n", "* item one\nNext:: one another\n"),
         ('It says "`see below`" twice\n', 'twice "`below see`" says It\n'),
         ("== [[a-b]] [[c]] Two words\n", "== [[a-b]] [[c]] words Two\n"),
-        ("See the {url-a}[second page^] there\n", "there {url-a}[page^ second] the See\n"),
+        ("See the {url-a}[second page^] there\n", "there {url-a}[page second^] the See\n"),
         (
             "|===\n|a b |[source]\nsome code\n  here\n|c d\n|===\n",
             "|===\n|b a |[source]\nsome code\n  here\n|d c\n|===\n",

@@ -37,5 +37,6 @@ MODULES = {
     "ods": "packages",
     "epub": "packages",
     "paragraphs": "plain",
+    "lines": "plain",
 }
-LINES = "lines"  # `--format` of a text whose lines are translated one by one, which is no document
+LINES = "lines"  # `--format` of a text whose lines are translated one by one, without the rules of documents

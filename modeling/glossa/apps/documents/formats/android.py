@@ -29,7 +29,7 @@ def read(text: str, name: str, languages: LanguagePair) -> Document:
         elif token.name in ("string-array", "plurals"):
             items = units.children(index, "item")
             for item in items:
-                units.add(item)
+                units.add(item, named=token.name == "string-array")  # which programs read, perhaps
             if token.name == "plurals" and languages.target:
                 units.add_forms(items, plural_categories(languages.target))
     note_added_forms(units.document, name, units.added)
@@ -42,11 +42,11 @@ FORMATS = (Format("android", ("strings.xml", "arrays.xml", "plurals.xml"), read,
 class _Strings(Units):
     added = 0  # plural forms
 
-    def add(self, index: int) -> None:
-        """Add the text of an element, unless it is a reference to another resource."""
+    def add(self, index: int, named: bool = False) -> None:
+        """Add the text of an element, unless it is a reference to another resource, or with `named` a name."""
         if not _REFERENCE.fullmatch(self.content(index)):
             self.document.places += self.string(
-                index, _escape, named=False, printf=Printf(), kept=_QUOTE, literal=_escaped
+                index, _escape, named=named, printf=Printf(), kept=_QUOTE, literal=_escaped
             )
 
     def text_parts(self, start: int, end: int) -> list[Part]:

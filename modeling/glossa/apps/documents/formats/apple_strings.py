@@ -23,20 +23,29 @@ _NAMED = {"n": "\n", "t": "\t", "r": "\r"}
 def read(text: str, name: str, languages: LanguagePair) -> Document:
     """The values. Raises `GlossaError`, with the line, if the file is not in this format."""
     document = Document(text, [])
+    for start, end in values(text, name).values():
+        parts = cut(text, start, end, _ESCAPE, _decode, collapse=False)
+        document.places += string_places(parts, text, _escape, named=False, printf=Printf())
+    return document
+
+
+def values(text: str, name: str) -> dict[str, tuple[int, int]]:
+    """The characters of each value, by its key. Raises as `read`."""
+    spans: dict[str, tuple[int, int]] = {}
     position = int(text.startswith("\ufeff"))
     while found := _ENTRY.match(text, position):
         position = found.end()
         if found[3] is not None:
-            parts = cut(text, *found.span(3), _ESCAPE, _decode, collapse=False)
-            document.places += string_places(parts, text, _escape, named=False, printf=Printf())
+            key = found[1] or found[2] or ""
+            spans[f"{key} {position}" if key in spans else key] = found.span(3)
     rest = _REST.match(text, position)
     if rest.end() < len(text):
         line = line_numbers(text)(rest.end())
         raise GlossaError(f'{name}, line {line}: not an entry such as "key" = "value"; of .strings files. Repair it.')
-    return document
+    return spans
 
 
-FORMATS = (Format("strings", (".strings",), read, UTF_16),)
+FORMATS = (Format("strings", (".strings",), read, UTF_16, values=values),)
 
 
 def _decode(escape: str) -> str:

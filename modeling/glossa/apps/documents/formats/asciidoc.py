@@ -18,6 +18,7 @@ _TITLE = re.compile(r"(?:={1,6}|#{1,6})[ \t]+|\.(?=[^\s.])")
 _ITEM = re.compile(
     r"[ \t]*(?:[*-]+|\.+|\d+\.|<(?:\d+|\.)>)[ \t]+(?:\[[ x*]\][ \t]+)?|(?:NOTE|TIP|IMPORTANT|WARNING|CAUTION):[ \t]+"
 )
+_LETTER = re.compile(r"[ \t]*(?:[A-Za-z]\.|[ivx]+\)|[IVX]+\))[ \t]+")  # of an item
 _TERM = re.compile(r"[ \t]*(\S.*?)(:{2,4}|;;)(?:[ \t]+|$)")
 # Each stretch of spaces, digits or marks is read from its start only, so that the time is linear.
 _BAR = re.compile(
@@ -26,13 +27,16 @@ _BAR = re.compile(
 LONGEST = 1000  # characters of a stretch in marks or of an address; looking further takes too long in hostile texts
 _INLINE = re.compile(
     rf"(?P<quote>[\"']`)(?=[^`\n]{{1,{LONGEST}}}+`[\"'])"  # "`words`" in curved quotes
-    rf"|(?P<attribute>\{{[\w-]+\}}\[)(?=[^\]\n]{{0,{LONGEST}}}+\])"  # an attribute that is an address
-    r"|(?P<code>`[^`\n]+`|\+[^+\n]+\+|(?:kbd|btn|menu|stem|footnoteref|image|icon|pass|xref|anchor|indexterm2?)"
-    rf":[^\s\[\]:]*\[[^\]\n]{{0,{LONGEST}}}+\]|\(\(\((?!\().{{0,200}}?\)\)\)|\[\[\[?[^\[\]\n]*\]\])"
-    rf"|(?P<link>(?:link:|mailto:|https?://|ftp://|footnote:)[^\s\[\]<>]{{0,{LONGEST}}}+\[)(?=[^\]\n]{{0,{LONGEST}}}+\])"
+    rf"|(?P<attribute>\{{[\w-]+\}}[^\s\[\]<>{{}}]{{0,{LONGEST}}}+\[)(?=[^\]\n]{{0,{LONGEST}}}+\])"  # begins an address
+    r"|(?P<code>`[^`\n]+`|\+[^+\n]+\+|(?:kbd|btn|menu|stem|footnote(?:ref)?|image|icon|pass|anchor|indexterm2?)"
+    rf":[^\s\[\]]*\[[^\]\n]{{0,{LONGEST}}}+\]|\(\(\((?!\().{{0,200}}?\)\)\)|\[\[\[?[^\[\]\n]*\]\])"
+    rf"|(?P<link>(?:link:|xref:|mailto:|https?://|ftp://)[^\s\[\]<>]{{0,{LONGEST}}}+\[)(?=[^\]\n]{{0,{LONGEST}}}+\])"
     r"|(?P<cross><<[^<>,\n]+,)(?=[^<>\n]*>>)|(?P<bare><<[^<>\n]+>>)"
     r"|(?P<mark>(?<![\w*_#\\])(?:\[[\w.#-]+\])?(?P<kind>\*\*?|__?|\#\#?)(?=\S))"
 )
+
+
+_NOTE = re.compile(rf"footnote:[\w-]*\[([^\]\n]{{0,{LONGEST}}}+)\]")
 
 
 def read(text: str, name: str, languages: LanguagePair) -> Document:
@@ -40,6 +44,7 @@ def read(text: str, name: str, languages: LanguagePair) -> Document:
     document = Document(text, [])
     for block in _blocks(text):
         document.places += _places(text, block)
+    document.places.sort(key=lambda place: place.start)
     return document
 
 
@@ -74,13 +79,13 @@ def _blocks(text: str) -> Iterator[list[tuple[int, int]]]:
             block = []
             cell_code = bool(_CODE_STYLE.fullmatch(_BAR.split(body)[-1]))
             yield from list(_cells(text, start, end))[: -1 if cell_code else None]
-        elif starts and raw[:1] in " \t" and not _ITEM.match(raw):  # a literal paragraph
+        elif starts and raw[:1] in " \t" and not _ITEM.match(raw) and not _LETTER.match(raw):  # a literal paragraph
             code = True
         elif title := _TITLE.match(body):
             yield block
             yield [(start + title.end(), end)]
             block = []
-        elif item := _ITEM.match(body):
+        elif item := _ITEM.match(body) or (_LETTER.match(body) if starts or in_list else None):
             yield block
             block, in_list = [(start + item.end(), end)], True
         elif (term := _TERM.match(body)) and (term.end() == len(body) or starts or in_list):
@@ -113,6 +118,10 @@ def _places(text: str, lines: list[tuple[int, int]]) -> Iterator[Place]:
     if not has_words(parts) or not (kept := trimmed(parts)):
         return
     yield Place(kept, filling(text, spelled(kept, text, str)))
+    for note in (found for start, end in lines for found in _NOTE.finditer(text, start, end)):
+        own = trimmed(list(_inline(text, *note.span(1))))
+        if has_words(own):
+            yield Place(own, filling(text, spelled(own, text, str)))
 
 
 def _inline(text: str, start: int, end: int) -> Iterator[Part]:
@@ -131,12 +140,17 @@ def _inline(text: str, start: int, end: int) -> Iterator[Part]:
             position = first + len(mark)
         elif found and first == found.start():
             kind = found.lastgroup if found.lastgroup != "kind" else "mark"
+            end_of_link = (
+                "^]" if text.startswith("^]", text.find("]", found.end(), found.end() + LONGEST) - 1) else "]"
+            )  # of a new window
             quote = f"`{found[0][0]}" if kind == "quote" else ""
-            mark = {"link": "]", "attribute": "]", "cross": ">>", "quote": quote}.get(kind, found["kind"] or "")
+            mark = {"link": end_of_link, "attribute": end_of_link, "cross": ">>", "quote": quote}.get(
+                kind, found["kind"] or ""
+            )
             limit = min([end, found.end() + LONGEST, *(at for _, at in closing)])
             at = _closing(text, found.end(), limit, mark, kind == "mark") if mark else -1
             if kind in ("code", "bare"):
-                is_word = kind == "code" and found[0][0] not in "[("  # not an anchor
+                is_word = kind == "code" and found[0][0] not in "[(" and not _NOTE.match(found[0])  # not an anchor
                 yield Part("alone", *found.span(), found[0].strip("`+") if is_word else "")
             elif at >= 0:
                 yield Part("open", *found.span(), "", f"{mark}{len(closing)}")

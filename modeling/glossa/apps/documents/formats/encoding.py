@@ -1,6 +1,7 @@
 """Encodings of documents."""
 
 import codecs
+import logging
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import NamedTuple
 from ....base.errors import GlossaError
 from ....readers.files import wide_encoding, wrong_encoding
 
+logger = logging.getLogger(__name__)
 START = 4096  # bytes in which a document declares its encoding
 _MARKS = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _REFUSED = ("idna", "punycode", "raw-unicode-escape", "unicode-escape")  # codecs of Python, not encodings of files
@@ -60,14 +62,20 @@ class Encoding:
         return Decoded(text, encoding, note)
 
     def encode(self, text: str, path: Path, encoding: str) -> bytes:
-        """Encode a translated document. Raises `GlossaError` if the encoding lacks a character."""
+        """Encode a translated document: in UTF-8, which it then declares, if its encoding lacks a character."""
         try:
             return text.encode(encoding, self.missing)
         except UnicodeEncodeError as error:
-            raise GlossaError(
-                f"{path} declares the encoding {encoding}, which lacks {text[error.start]!r} of the translation. "
-                "Convert the file to UTF-8, and change its declaration."
-            ) from error
+            declaration = self.declaration.pattern.decode() if self.declaration else "(?!)()"
+            flags = self.declaration.flags & re.I if self.declaration else 0
+            found = re.compile(declaration, flags).search(text)
+            if found is None:
+                raise GlossaError(
+                    f"{path} is in {encoding}, which lacks {text[error.start]!r} of the translation. Convert the file "
+                    "to UTF-8."
+                ) from error
+            logger.warning("%s: %s lacks %r; it becomes UTF-8.", path, encoding, text[error.start])
+            return f"{text[: found.start(1)]}UTF-8{text[found.end(1) :]}".encode()
 
     def _declared(self, content: bytes, path: Path) -> str | None:
         """The encoding by a byte order mark or a declaration, if there is one."""

@@ -46,6 +46,8 @@ class Format:
             languages.
         encoding: The encoding of files that `read` reads.
         takes_keys: Whether `read` has a fourth argument: the keys of values to translate, or None for all.
+        values: Returns the characters of each value by its key, for formats with one language in a file. Its arguments
+            are the text of the file and its name.
         open: Opens a file that is not a single text. Its arguments are the bytes, the path and the languages.
         packed: Whether files are archives.
         recognizes: Whether a file that begins with these bytes has the format, if other files have its endings too.
@@ -56,6 +58,7 @@ class Format:
     read: "Callable[..., Document] | None" = None
     encoding: Encoding = UTF_8
     takes_keys: bool = False
+    values: Callable[[str, str], dict[str, tuple[int, int]]] | None = None
     open: Callable[[bytes, Path, LanguagePair], Opened] | None = None
     packed: bool = False
     recognizes: Callable[[bytes], bool] | None = None

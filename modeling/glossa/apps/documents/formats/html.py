@@ -19,6 +19,10 @@ _ASSUMED = {
     "ar": "windows-1256", "fa": "windows-1256", "el": "iso-8859-7", "he": "windows-1255", "vi": "windows-1258",
     "ja": "shift_jis", "ko": "euc-kr", "th": "cp874", "zh": "gb18030",
 }  # fmt: skip
+TEMPLATES = (
+    ".twig", ".hbs", ".handlebars", ".mustache", ".j2", ".jinja", ".jinja2", ".njk", ".liquid", ".ejs", ".html.erb",
+    ".phtml",
+)  # fmt: skip
 _TITLED = frozenset({"*"})
 RULES = Rules(
     inline=frozenset(
@@ -67,7 +71,7 @@ def _undeclared(content: bytes, language: str | None) -> str:
 FORMATS = (
     Format(
         "html",
-        (".html", ".htm"),
+        (".html", ".htm", *TEMPLATES),
         read,
         Encoding(
             declaration=re.compile(rb"<meta[^>]*?charset\s*=\s*[\"']?\s*([\w.:-]+)", re.I),

@@ -5,7 +5,10 @@ This is the part of the tokenizer of the HTML standard (section 13.2.5) that say
 """
 
 import re
+from collections import deque
+from collections.abc import Iterator
 
+from .templates import Template, find_templates, masked, template_parts
 from .tokens import ATTRIBUTE, Token
 
 VOID = frozenset(
@@ -22,7 +25,29 @@ _MARKUP = re.compile(
 
 
 def html_tokens(text: str) -> list[Token]:
-    """The tokens of a page. Invalid markup is text."""
+    """The tokens of a page. Invalid markup is text. A statement of a template is a token "end"."""
+    templates = find_templates(text)
+    tokens = _page_tokens(masked(text, templates))
+    return list(_with_templates(text, tokens, templates)) if templates else tokens
+
+
+def _with_templates(text: str, tokens: list[Token], templates: list[Template]) -> Iterator[Token]:
+    """Tokens of which the texts are divided at templates."""
+    parts = deque(template_parts(text, templates))
+    for token in tokens:
+        position = token.start
+        while parts and parts[0].start < token.end:
+            part = parts.popleft()
+            if token.kind == "text" and part.start >= position:
+                if part.start > position:
+                    yield Token("text", position, part.start)
+                yield Token("end" if part.kind == "end" else "other", part.start, part.end)
+                position = part.end
+        if position < token.end:
+            yield token if position == token.start else Token("text", position, token.end)
+
+
+def _page_tokens(text: str) -> list[Token]:
     tokens: list[Token] = []
     position = 0
     while found := _MARKUP.search(text, position):

@@ -13,6 +13,7 @@ from ....translate.texts.tags import Part
 from ..places import Place, has_words
 from .tokens import Cutter, trimmed
 
+_INSTEAD = {"break": "\n"}
 DEEPEST = 8  # levels of forms inside forms; a message with more is not translated
 _BEGINS = re.compile(r"\{\s*[\w.-]+\s*,\s*(plural|selectordinal|select)\s*,\s*(?:offset:\s*-?\d+\s*)?")
 _SELECTOR = re.compile(r"\s*(?:=\d+|[^\s{}=,'#]+)\s*\{")
@@ -59,8 +60,8 @@ def with_messages(place: Place, text: str) -> Iterator[Place]:
 
 
 def _shown(parts: Sequence[Part]) -> str:
-    """The text of parts, with one character for each part that is not text."""
-    return "".join(part.text if part.kind == "text" else "\ufffc" for part in parts)
+    """The text of parts, with one character for each part that is not text: white space for a line end."""
+    return "".join(part.text if part.kind == "text" else _INSTEAD.get(part.kind, "\ufffc") for part in parts)
 
 
 def _places(place: Place, shown: str, kind: str, depth: int) -> Iterator[Place]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from ....base.errors import GlossaError
-from ..places import Document, Edit, Place
+from ..places import Document, Edit, Place, Written
 from .format import Format, LanguagePair
 from .keys import Keys, joined
 from .language import missing_keys, note_added_forms, translated_language
@@ -47,13 +47,13 @@ def read(text: str, name: str, languages: LanguagePair, keys: Keys | None = None
     document = Document(text, [])
     escape = escape_for(text)
     root = read_nodes(text, name)
-    values = list(_values(root, keys))
-    for node in values:
+    nodes = [node for node, _ in _strings(root, keys)]
+    for node in nodes:
         document.places += value_places(text, node, escape, kept=_QUOTED)
     if languages.target:
-        chosen = {node.start for node in values}
+        chosen = {node.start for node in nodes}
         note_added_forms(
-            document, name, sum(_add_forms(document, node, languages.target, chosen) for node in _all(root))
+            document, name, sum(_add_forms(document, *each, languages.target, chosen) for each in _all(root))
         )
     locale = root.items.get("@@locale")
     if locale and (new := translated_language(text[locale.start + 1 : locale.end - 1], languages)):
@@ -61,17 +61,24 @@ def read(text: str, name: str, languages: LanguagePair, keys: Keys | None = None
     return document
 
 
-FORMATS = (Format("json", (".json", ".arb"), read, takes_keys=True),)
+def values(text: str, name: str) -> dict[str, tuple[int, int]]:
+    """The characters of each string, by its dotted keys; metadata of ARB is left out."""
+    return {path: (node.start, node.end) for node, path in _strings(read_nodes(text, name), None)}
 
 
-def _all(root: Node) -> Iterator[Node]:
-    stack = [root]
+FORMATS = (Format("json", (".json", ".arb"), read, takes_keys=True, values=values),)
+
+
+def _all(root: Node) -> Iterator[tuple[Node, str]]:
+    """All values with their dotted keys."""
+    stack = [(root, "")]
     while stack:
-        stack += (node := stack.pop()).items.values()
-        yield node
+        node, path = stack.pop()
+        stack += [(child, joined(path, key)) for key, child in node.items.items()]
+        yield node, path
 
 
-def _add_forms(document: Document, node: Node, target: str, chosen: set[int]) -> int:
+def _add_forms(document: Document, node: Node, path: str, target: str, chosen: set[int]) -> int:
     """Add the plural forms that an object lacks, as copies of the general form. Returns the number of added forms."""
     added = 0
     for key, missing in missing_keys(node.keys, target):
@@ -81,7 +88,9 @@ def _add_forms(document: Document, node: Node, target: str, chosen: set[int]) ->
         before = document.text[max(start - INDENT, 0) : start]
         space, colon = before[len(before.rstrip()) :], document.text[end : other.start]
         for each in missing:
-            document.edits.append(Edit(other.end, other.end, [f',{space}"{each}"{colon}', (other.start, other.end)]))
+            written: list[Written] = [f',{space}"{each}"{colon}', (other.start, other.end)]
+            document.forms[joined(path, each)] = Edit(other.end, other.end, written)
+            document.edits.append(document.forms[joined(path, each)])
         added += len(missing)
     return added
 
@@ -117,13 +126,13 @@ def read_nodes(text: str, name: str) -> Node:
     return root.items[0]
 
 
-def _values(node: Node, keys: Keys | None) -> Iterator[Node]:
-    """The strings of a file, in order."""
+def _strings(node: Node, keys: Keys | None) -> Iterator[tuple[Node, str]]:
+    """The strings of a file with their dotted keys, in order."""
     stack = [(node, "")]
     while stack:
         node, path = stack.pop()
         if node.kind == "string" and (keys is None or keys.chosen(path)):
-            yield node
+            yield node, path
         inner = [item for item in node.items.items() if keys is not None or not str(item[0]).startswith("@")]
         stack += [(child, joined(path, key)) for key, child in reversed(inner)]
 

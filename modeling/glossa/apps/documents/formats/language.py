@@ -12,14 +12,20 @@ from .tokens import Token, attribute_range, attributes
 CATEGORIES = ("zero", "one", "two", "few", "many", "other")
 
 
-def check_target(name: str, declared: str, languages: LanguagePair) -> None:
-    """Raise `GlossaError` if a file declares another language for its translations than the target language."""
-    if declared and languages.target and not same_language(declared, languages.target):
+def check_target(name: str, declared: str, languages: LanguagePair, empty: bool = False) -> bool:
+    """Whether the language of a file's translations is to be set: none is declared, or the source language.
+
+    The latter is so in templates, which are `empty`. Raises `GlossaError` if the file declares another language.
+    """
+    if not declared or (empty and languages.source and same_language(declared, languages.source)):
+        return languages.target is not None
+    if languages.target and not same_language(declared, languages.target):
         raise GlossaError(
             f"{name} declares that its translations are in {language_name(declared)} ({declared}), but the model "
             f"translates into {language_name(languages.target)}. Correct the declaration, or give another model or "
             "--target_language."
         )
+    return False
 
 
 def note_source(document: Document, name: str, declared: str, languages: LanguagePair) -> None:

@@ -2,20 +2,23 @@
 
 import html
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from ....base.errors import GlossaError, require
 from ....model.facts_glossa import TextFacts
 from ....translate.texts.tags import Part, Piece
-from ..places import Document, Place, Usage, Writing, Written, character_offsets, has_words, spelled
+from ..places import Document, Place, Usage, Writing, Written, character_offsets, spelled
 from .format import Format, LanguagePair
 from .html import RULES
 from .html_positions import html_tokens
-from .markdown_lines import hidden
+from .markdown_lines import hidden, templates_of
 from .plain import fill, line_end
 from .tagged import find_places, places_of
+from .templates import template_parts
 from .tokens import Token, trimmed, with_text
 
 MOST_MARKS = 20_000  # of a paragraph: the time of the parser grows with their square
@@ -29,6 +32,7 @@ _SPECIAL = re.compile(r"[\\`*_\[\]<|]")
 _BLOCK_MARK = re.compile(r"(?:([-+*>]|#{1,6})|(\d{1,9})([.)]))(?=\s|$)")
 _CLOSING = re.compile(r"(?:^|(?<![ \t])[ \t]++)#++[ \t]*+$")  # the marks at the end of a heading
 _SOFT_BREAK = re.compile(r"(?<![ \t])[ \t]*+\r?\n[ \t]*+")
+_NAMED = re.compile(r"\w+(?:[._:/-]\w+)*[._:/]\w+")
 _HTML_NAME = re.compile(r"</?([A-Za-z][\w-]*)")
 
 
@@ -51,9 +55,11 @@ class _Reader:
         self.blocks = tree_sitter.Parser(tree_sitter.Language(grammar.language()))
         self.inlines = tree_sitter.Parser(tree_sitter.Language(grammar.inline_language()))
         self.text, self.name = text, name
-        self.content, self.titles = hidden(text)
-        self.at: Callable[[int], int] = character_offsets(text)
+        self.templates = templates_of(text)
+        self.content, self.titles = hidden(f"{text}\n", self.templates)  # the parser needs the last line end
+        self.at: Callable[[int], int] = character_offsets(f"{text}\n")
         self.places: list[Place] = []
+        self.continuations: dict[int, int] = {}  # of the block that is read: the marks before its lines
         self.labels: set[str] = set()
         self.depth = 0  # of the inline node that is read
 
@@ -73,17 +79,20 @@ class _Reader:
                 self.places += find_places(self.text, shift, RULES)
             elif node.type == "link_title":
                 self._add_title(node)
-        for start, end, mark in self.titles:
-            parts = [Part("text", start, end, self.text[start:end])]
-            if has_words(parts):
-                self.places.append(Place(parts, Writing(_escape_title(mark)), usage=Usage(label=True)))
+        for title in self.titles:
+            self._add_hidden_title(*title)
         return Document(self.text, sorted(self.places, key=lambda place: place.start))
 
     def _span(self, node: Any) -> tuple[int, int]:
         return self.at(node.start_byte), self.at(node.end_byte)
 
     def _label(self, node: Any) -> str:
-        return " ".join(self.text[slice(*self._span(node))].strip("[]").casefold().split())
+        first, last = self._span(node)
+        return self._label_of(first + 1, last - 1)
+
+    def _label_of(self, start: int, end: int) -> str:
+        """The label of a reference in these characters; capitals and white space make no difference."""
+        return " ".join(self.text[start:end].casefold().split())
 
     def _add_inline(self, node: Any) -> None:
         start, end = self._span(node)
@@ -98,6 +107,21 @@ class _Reader:
                 if place.parts[0].kind == "text" or place.parts[-1].end <= end:
                     self._finish(place, references, "|" if node.type == "pipe_table_cell" else "")
                     self.places.append(place)
+
+    def _add_hidden_title(self, start: int, end: int, mark: str) -> None:
+        """Add the title in a line that is hidden from the parser of blocks."""
+        content = self.text[start:end].encode("utf-8", "surrogatepass")
+        whole, self.at = self.at, (lambda offset: start + len(content[:offset].decode("utf-8", "surrogatepass")))
+        self.inlines.included_ranges = [self.ranges((0, 0), (0, len(content)), 0, len(content))]
+        self.continuations = {}
+        run: list[Part] = []
+        self._parts(self.inlines.parse(content).root_node, start, end, run, {})
+        self.at = whole
+        for place in places_of(run, self.text):
+            place.usage = Usage(label=True)
+            self._finish(place, {}, "")
+            place.writing = replace(place.writing, escape=partial(_titled, place.writing.escape, mark))
+            self.places.append(place)
 
     def _parse_inline(self, node: Any) -> Any:
         """The inline tree of a block, without the marks at the start of its other lines."""
@@ -135,6 +159,10 @@ class _Reader:
 
     def _text(self, start: int, end: int, run: list[Part]) -> None:
         """Add text, in which line ends and the marks that continue a block after them are spaces."""
+        for template in self._templates(start, end):
+            self._text(start, template.start, run)
+            run.append(template)
+            start = template.end
         breaks: list[Part] = []
         for found in _SOFT_BREAK.finditer(self.text, start, end):
             first, following = found.start(), self.text.find("\n", found.start()) + 1
@@ -142,6 +170,10 @@ class _Reader:
             if not breaks or first >= breaks[-1].end:
                 breaks.append(line_end(self.text, first, last))
         run += with_text(breaks, self.text, start, end)
+
+    def _templates(self, start: int, end: int) -> list[Part]:
+        first, last = (bisect_left(self.templates, place, key=lambda each: each.start) for place in (start, end))
+        return [part for part in template_parts(self.text, self.templates[first:last]) if part.end <= end]
 
     def _emphasis(self, node: Any, start: int, end: int, run: list[Part], references: dict) -> None:
         inner = node
@@ -160,13 +192,18 @@ class _Reader:
             self._literal(node, start, end, run, references)
             return
         first, last = self._span(words)
-        label = " ".join(self.text[first:last].casefold().split())
+        label = self._label_of(first, last)
         if node.type in ("shortcut_link", "collapsed_reference_link"):
             if self.text.startswith("^", first):  # a footnote
                 self._literal(node, start, end, run, references)
                 return
+            if label not in self.labels and _NAMED.fullmatch(label):  # defined elsewhere, perhaps
+                self._literal(node, start, end, run, references)
+                return
             if label not in self.labels:
-                self._text(start, end, run)
+                self._text(start, first, run)
+                self._parts(words, first, last, run, references)
+                self._text(last, end, run)
                 return
         name = f"link{start}"
         close = Part("close", last, end, "", name)
@@ -193,8 +230,11 @@ class _Reader:
                 first, last = self._span(child)
                 inner: list[Part] = []
                 self._parts(child, first, last, inner, {})
+                own: dict[Part, list[Written]] = {}
+                if self.text[last:end] in ("]", "][]") and self._label_of(first, last) in self.labels:
+                    own[Part("close", last, end, "", f"link{start}")] = ["][", (first, last), "]"]
                 for place in places_of(inner, self.text):
-                    self._finish(place, {}, "")
+                    self._finish(place, own, "")
                     self.places.append(place)
             elif child.type == "link_title":
                 self._add_title(child)
@@ -226,7 +266,16 @@ class _Reader:
             self.places.append(Place(parts, Writing(lambda new: new.replace(quote, f"\\{quote}"))))
 
     def _finish(self, place: Place, references: dict[Part, list[Written]], special: str) -> None:
-        """Set how the translation of a place is written."""
+        """Set how the translation of a place is written. A reference around the place becomes a part of it."""
+        for close in references:
+            if (
+                close.start >= place.end
+                and not self.text[place.end : close.start].strip()
+                and close not in place.parts
+            ):
+                opened = self.text.rfind("[", 0, place.start)
+                place.parts = [Part("open", opened, place.start, "", close.name), *place.parts, close]
+                place.start, place.end = opened, close.end
         escape = spelled(place.parts, self.text, _escape(place, special))
         place.writing = Writing(escape, layout=partial(self._write, references))
 
@@ -258,9 +307,10 @@ _HANDLERS: dict[str, Callable] = {
 }
 
 
-def _escape_title(mark: str) -> Callable[[str], str]:
-    """A function that escapes the title of a hidden line: the mark that would end it is replaced."""
-    return lambda text: text.replace(mark, "’" if mark == '"' else f"\\{mark}") if mark else text
+def _titled(escape: Callable[[str], str], mark: str, text: str) -> str:
+    """Escape the title of a hidden line: the mark that would end it is replaced."""
+    escaped = escape(text)
+    return escaped.replace(mark, "’" if mark == '"' else f"\\{mark}") if mark else escaped
 
 
 def _walk(node: Any) -> Iterator[Any]:

@@ -33,7 +33,13 @@ def _read_cells(text: str, name: str, languages: LanguagePair) -> tuple[list[Doc
         if kind is None or source is None or text[kind.start : kind.end] != '"markdown"':
             continue
         content = json.loads(text[source.start : source.end])
-        content = content if isinstance(content, str) else "".join(content)
+        lines = [content] if isinstance(content, str) else content
+        if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
+            raise GlossaError(
+                f"{name}, cell {number}: its source is neither a text nor a list of lines. Open the notebook in "
+                "Jupyter and save it."
+            )
+        content = "".join(lines)
         documents.append(markdown.read(content, f"{name}, cell {number}", languages))
         places.append(source)
     return documents, places

@@ -4,11 +4,15 @@ import importlib
 import re
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ....base.errors import GlossaError
 from . import LINES, MODULES
 from .format import UNKNOWN, Format, LanguagePair, Opened
 from .keys import Keys
+
+if TYPE_CHECKING:  # `glossa translate` reads names of formats before it knows that there is a document
+    from ..places import Document
 
 START = 256  # bytes by which a format is recognized
 
@@ -44,7 +48,7 @@ def format_of(name: str, given: str | None = None) -> str | None:
 
 def format_of_file(path: Path) -> str | None:
     """The format of a file by its name and its first bytes; None if it is unknown."""
-    name = format_of(path.name)
+    name = endings().get(ending_of(path.name))
     recognizes = find_format(name).recognizes if name else None
     if recognizes is None:
         return name
@@ -52,20 +56,49 @@ def format_of_file(path: Path) -> str | None:
         return name if recognizes(file.read(START)) else None
 
 
-def open_document(path: Path, kind: str, languages: LanguagePair = UNKNOWN, keys: Keys | None = None) -> Opened:
-    """Open a file of the format `kind`; `keys` choose the values of JSON and YAML that are translated.
+def open_document(
+    path: Path, kind: str, languages: LanguagePair = UNKNOWN, keys: Keys | None = None, old: Path | None = None
+) -> Opened:
+    """Open a file for translation.
 
-    Raises `GlossaError`, with the line, if the file is broken.
+    Args:
+        path: The file.
+        kind: The name of its format.
+        languages: The languages.
+        keys: Choose the values of JSON and YAML, and the columns of tables, that are translated.
+        old: A translation of an older version of the file. Its values stay.
+
+    Raises:
+        GlossaError: With the line, if a file is broken, or if the format has no keys and `old` is given.
     """
     try:
         content = path.read_bytes()
     except OSError as error:
         raise GlossaError(f"{path}: {error.strerror}.") from error
     found = find_format(kind)
+    if old is not None and found.values is None:
+        raise GlossaError(
+            f"{path}: --update is for JSON, ARB, properties, .strings and .resx: they have keys and one language. "
+            "Catalogs such as PO have both languages: give the old catalog as --input."
+        )
     opened = found.open(content, path, languages) if found.open else _read(found, content, path, languages, keys)
+    if old is not None and found.values is not None:
+        _update(opened.documents[0], found, path, old)
     for document in opened.documents:
         document.language = languages.target or ""
     return opened
+
+
+def _update(document: "Document", found: Format, path: Path, old: Path) -> None:
+    from .updating import keep_translations
+
+    assert found.values is not None
+    try:
+        text = found.encoding.decode(old.read_bytes(), old).text
+    except OSError as error:
+        raise GlossaError(f"--update {old}: {error.strerror}.") from error
+    own = found.values(document.text, str(path))
+    keep_translations(document, str(path), own, text, found.values(text, str(old)))
 
 
 def _read(found: Format, content: bytes, path: Path, languages: LanguagePair, keys: Keys | None) -> Opened:

@@ -1,41 +1,52 @@
 """Archives of XML: Office Open XML, OpenDocument and EPUB."""
 
 import copy
+import html
 import io
 import posixpath
 import re
 import zipfile
 import zlib
 from bisect import bisect_right
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from urllib.parse import unquote
 
 from ....base.errors import GlossaError
-from ..places import Document, Edit
+from ..places import Document, Edit, Place
 from .format import Format, LanguagePair, Opened
 from .html import read_tokens
 from .language import note_source, set_language, translated_language
-from .runs import DRAWING, SHEET, Names, run_places
+from .runs import DRAWING, SHEET, WORD
 from .strings import string_places
-from .tagged import Rules, find_places
+from .tagged import Rules, attribute_places, find_places
 from .tokens import Token, attributes, escape_xml, text_parts
-from .word import read_word, with_comments
+from .word import read_runs, with_comments
 from .xml_positions import xml_tokens
 
-# The members with texts or languages. Chapters of a book may have any name; its manifest lists them.
+# The members that may have texts or languages. Chapters of a book may have any name; its manifest lists them.
 MEMBERS = {
-    "docx": r"word/(?:document|header\d*|footer\d*|footnotes|endnotes|comments|glossary/document|styles)\.xml",
-    "pptx": r"ppt/(?:slides/slide|notesSlides/notesSlide|charts/chart|diagrams/data)\d+\.xml",
-    "xlsx": r"xl/(?:sharedStrings|comments\d*|(?:worksheets/sheet|charts/chart|drawings/drawing)\d+)\.xml",
-    **dict.fromkeys(("odt", "odp", "ods"), r"(?:content|styles)\.xml"),
+    "docx": r"(?:word|docProps)/.*\.xml",
+    "pptx": r"(?:ppt|docProps)/.*\.xml",
+    "xlsx": r"(?:xl|docProps)/.*\.xml",
+    **dict.fromkeys(("odt", "odp", "ods"), r"(?:Object [^/]+/)?(?:content|styles|meta)\.xml"),
     "epub": r"(?i:.*\.(?:xhtml|html?|ncx|opf))",
 }
+# In Office, members have any name; their first element says what they are. `drawing` is that of a diagram.
+_DRAWN = {"chartSpace", "dataModel", "drawing"}
+_OFFICE = {
+    "docx": {"document", "hdr", "ftr", "footnotes", "endnotes", "comments", "glossaryDocument", "styles"},
+    "pptx": {"sld", "notes"},
+    "xlsx": {"sst", "comments", "worksheet", "wsDr"},
+}
+_FIRST = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s++|<\?.*?\?>|<!--.*?-->)*+<(?:[\w.-]+:)?([\w.-]+)", re.S)
+START = 4096  # bytes of a member that may come before its first element
 CHAPTERS = ("application/xhtml+xml", "text/html", "text/x-oeb1-document")  # media types
 LARGEST = 1 << 26  # bytes of all members with texts
 _TOO_LARGE = f"it has texts of more than {LARGEST >> 20} MiB"
-_TEXT = "text:span text:a text:s text:bookmark text:bookmark-start text:bookmark-end text:reference-mark"
+_TEXT = "text:span text:a text:bookmark text:bookmark-start text:bookmark-end text:reference-mark"
 OPEN_DOCUMENT = Rules(
     inline=frozenset(f"{_TEXT} text:soft-page-break text:ruby text:ruby-base text:meta draw:a".split()),
     opaque=frozenset(
@@ -44,12 +55,28 @@ OPEN_DOCUMENT = Rules(
          "text:change", "text:change-start", "text:change-end", "text:variable-set", "text:variable-get",
          "text:user-field-get", "text:note-ref", "text:bookmark-ref", "text:reference-ref"]
     ),
-    breaks=frozenset({"text:line-break", "text:tab"}),
-    only=frozenset({"text:p", "text:h"}),
+    breaks=frozenset({"text:line-break", "text:tab", "text:s"}),
+    only=frozenset({"text:p", "text:h", "svg:title", "svg:desc"}),
     skipped=frozenset({"text:tracked-changes"}),
 )  # fmt: skip
 EMPTY = {"pptx": "ppt/presentation.xml", "xlsx": "xl/workbook.xml"}  # members of files without slides or texts
-ABOUT_BOOK = ("dc:title", "dc:description", "dc:subject")
+ABOUT = ("dc:title", "dc:description", "dc:subject", "cp:keywords", "meta:keyword")
+# Descriptions of pictures, messages of cells, and tips of links.
+_PICTURE = frozenset({"wp:docPr", "pic:cNvPr", "p:cNvPr", "xdr:cNvPr", "a:cNvPr", "wps:cNvPr"})
+_CELL = frozenset({"dataValidation"})
+_ATTRIBUTES = Rules(
+    attributes=dict.fromkeys(("descr", "title"), _PICTURE)
+    | dict.fromkeys(("prompt", "prompttitle", "error", "errortitle"), _CELL)
+    | {"tooltip": frozenset({"hyperlink", "a:hlinkClick"}), "w:tooltip": frozenset({"w:hyperlink"})}
+)
+_MARGINS = ("oddHeader", "oddFooter", "evenHeader", "evenFooter", "firstHeader", "firstFooter")  # of a sheet
+_SECTION = re.compile(r"&amp;[LCR]")
+_CODE = r'&(?:"[^"]*"|K[0-9A-F+-]{6,8}|\d+|.)'
+_FORMULAS = ("f", "formula", "formula1", "formula2", "definedName", "calculatedColumnFormula", "xm:f")
+_COMPARING = ("workbook", "worksheet", "table")
+_NAMING = {"tableColumn": "name", "filter": "val", "customFilter": "val", "cfRule": "text"}
+_NUMBER = re.compile(r"[-+\d.,eE%]*")
+_LITERAL = re.compile(r'"((?:[^"]|"")*)"')
 CONTENTS = Rules(only=frozenset({"text"}))
 
 
@@ -62,7 +89,7 @@ def open_package(kind: str, content: bytes, path: Path, languages: LanguagePair)
         if sum(info.file_size for info in members) > LARGEST:
             raise ValueError(_TOO_LARGE)
         texts = [_text(archive, info.filename) for info in members]
-        columns = _columns(archive, kind)
+        compared = _compared(archive) if kind == "xlsx" else set()
     except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, EOFError, ValueError) as error:
         raise GlossaError(
             f"{path}: not a {kind} file that can be read: {error}. Save it again, or divide it."
@@ -70,7 +97,7 @@ def open_package(kind: str, content: bytes, path: Path, languages: LanguagePair)
     if not members and EMPTY.get(kind) not in archive.namelist():
         raise GlossaError(f"{path}: not a {kind} file: it has no texts. Give --format if it has another format.")
     documents = [
-        _read(text, f"{path}, {info.filename}", kind, info.filename, languages, columns)
+        _read(text, f"{path}, {info.filename}", kind, info.filename, languages, compared)
         for text, info in zip(texts, members, strict=True)
     ]
     changed = [info.filename for info in members]
@@ -91,6 +118,9 @@ def _text(archive: zipfile.ZipFile, name: str) -> str:
 def chosen_members(archive: zipfile.ZipFile, kind: str) -> set[str]:
     """The names of the members with texts."""
     names = {info.filename for info in archive.infolist() if re.fullmatch(MEMBERS[kind], info.filename)}
+    if kind in _OFFICE:
+        wanted = _OFFICE[kind] | _DRAWN | {"coreProperties"}
+        return {name for name in names if first_element(archive, name) in wanted}
     for manifest in [name for name in names if kind == "epub" and name.lower().endswith(".opf")]:
         text = _text(archive, manifest)
         for token in xml_tokens(text, manifest):
@@ -101,51 +131,94 @@ def chosen_members(archive: zipfile.ZipFile, kind: str) -> set[str]:
     return names
 
 
-def _read(text: str, name: str, kind: str, member: str, languages: LanguagePair, columns: Collection[str]) -> Document:
-    if kind == "docx":
-        return read_word(text, name, languages, commented=member == "word/document.xml")
-    if kind in ("pptx", "xlsx"):
-        drawn = kind == "pptx" or member.startswith(("xl/charts/", "xl/drawings/"))
-        return _runs(text, name, DRAWING if drawn else SHEET, languages, columns)
+def first_element(archive: zipfile.ZipFile, name: str) -> str:
+    """The name of the first element of a member without its prefix; "" if there is none."""
+    with archive.open(name) as file:
+        found = _FIRST.match(file.read(START))
+    return found[1].decode("utf-8", "replace") if found else ""
+
+
+def _read(
+    text: str, name: str, kind: str, member: str, languages: LanguagePair, compared: Collection[str]
+) -> Document:
     tokens, ending = xml_tokens(text, name), posixpath.splitext(member)[1].lower()
+    first = next((token.name.rpartition(":")[2] for token in tokens if token.kind in ("open", "empty")), "")
+    if first in ("coreProperties", "document-meta"):
+        return _about(text, name, tokens, languages)
+    if kind in _OFFICE:
+        return _office(text, name, kind, first, languages, compared)
     if kind in ("odt", "odp", "ods"):
         return Document(text, find_places(text, tokens, OPEN_DOCUMENT))
     if ending == ".ncx":
         return Document(text, find_places(text, tokens, CONTENTS))
     if ending == ".opf":
-        return _book(text, name, tokens, languages)
+        return _about(text, name, tokens, languages)
     return read_tokens(text, name, tokens, languages)
 
 
-def _runs(text: str, name: str, names: Names, languages: LanguagePair, columns: Collection[str]) -> Document:
-    """The paragraphs of slides, or the texts of cells except names of table columns."""
-    places, tokens = run_places(text, name, names, languages)
-    places = [place for place in places if "".join(part.text for part in place.parts).strip() not in columns]
-    document = Document(text, places)
-    for token in tokens if names is DRAWING else ():
-        if token.kind in ("open", "empty") and token.name in ("a:rPr", "a:endParaRPr", "a:defRPr"):
-            set_language(document, token, languages, ("lang",))
+def _office(
+    text: str, name: str, kind: str, first: str, languages: LanguagePair, compared: Collection[str]
+) -> Document:
+    """The paragraphs of a member and the texts in its attributes.
+
+    Texts of cells that a workbook compares stay.
+    """
+    drawn = first in _DRAWN or kind == "pptx" or first == "wsDr"
+    names = DRAWING if drawn else WORD if kind == "docx" else SHEET
+    document, tokens = read_runs(text, name, names, languages, commented=(kind, first) == ("docx", "document"))
+    for token, inside in pairwise(tokens):
+        if token.kind in ("open", "empty"):
+            document.places += attribute_places(text, token, _ATTRIBUTES)
+        if token.kind == "open" and inside.kind == "text":
+            document.places += _short_texts(text, token, inside)
+    if compared:
+        kept = [place for place in document.places if _source(place) not in compared]
+        if stays := len(document.places) - len(kept):
+            document.notes.append(f"{name}: {stays:,} texts stay, since formulas, lists, filters or tables name them.")
+        document.places = kept
+    document.places.sort(key=lambda place: place.start)
     return document
 
 
-def _columns(archive: zipfile.ZipFile, kind: str) -> set[str]:
-    """The names of table columns in a workbook. The cells above the columns must have the same texts."""
+def _short_texts(text: str, token: Token, inside: Token) -> Iterator[Place]:
+    """The texts of an element without runs: headers and footers of a sheet, and names in a chart."""
+    if token.name in _MARGINS:
+        begins = [inside.start, *(found.end() for found in _SECTION.finditer(text, inside.start, inside.end))]
+        ends = [*(found.start() for found in _SECTION.finditer(text, inside.start, inside.end)), inside.end]
+        for start, end in zip(begins, ends, strict=True):
+            yield from string_places(text_parts(text, start, end), text, escape_xml, named=False, kept=_CODE)
+    elif token.name == "c:v" and not _NUMBER.fullmatch(text, inside.start, inside.end):
+        yield from string_places(text_parts(text, inside.start, inside.end), text, escape_xml)
+
+
+def _source(place: Place) -> str:
+    return "".join(part.text for part in place.parts).strip()
+
+
+def _compared(archive: zipfile.ZipFile) -> set[str]:
+    """The texts that a workbook compares cells with: in formulas, lists and filters, and as names of table columns."""
     found: set[str] = set()
-    for name in archive.namelist() if kind == "xlsx" else ():
-        if re.fullmatch(r"xl/tables/table\d+\.xml", name):
-            text = _text(archive, name)
-            tokens = [token for token in xml_tokens(text, name) if token.name == "tableColumn"]
-            found.update(attributes(text, token).get("name", "").strip() for token in tokens)
-    return found
+    for name in archive.namelist():
+        if not re.fullmatch(r"xl/.*\.xml", name) or first_element(archive, name) not in _COMPARING:
+            continue
+        text = _text(archive, name)
+        for token, inside in pairwise(xml_tokens(text, name)):
+            if token.kind == "open" and token.name in _FORMULAS and inside.kind == "text":
+                formula = html.unescape(text[inside.start : inside.end])
+                literals = [literal.replace('""', '"') for literal in _LITERAL.findall(formula)]
+                found.update(each for literal in literals for each in (literal, *literal.split(",")))
+            elif token.kind in ("open", "empty") and token.name in _NAMING:
+                found.add(attributes(text, token).get(_NAMING[token.name], ""))
+    return {each.strip() for each in found} - {""}
 
 
-def _book(text: str, name: str, tokens: Sequence[Token], languages: LanguagePair) -> Document:
-    """The title and description of a book. Its language becomes the target language."""
+def _about(text: str, name: str, tokens: Sequence[Token], languages: LanguagePair) -> Document:
+    """The title and description of a document. Its language becomes the target language."""
     document = Document(text, [])
     for token, inside in zip(tokens, [*tokens[1:], tokens[-1]], strict=True):
         if token.kind == "open" and token.name == "package":
             set_language(document, token, languages, ("xml:lang",))
-        elif token.kind == "open" and token.name in ABOUT_BOOK and inside.kind == "text":  # escaped HTML, perhaps
+        elif token.kind == "open" and token.name in ABOUT and inside.kind == "text":  # escaped HTML, perhaps
             parts = text_parts(text, inside.start, inside.end)
             document.places += string_places(parts, text, escape_xml, named=False)
         elif token.kind == "open" and token.name == "dc:language" and inside.kind == "text":
@@ -160,7 +233,8 @@ def _packed(content: bytes, archive: zipfile.ZipFile, new: dict[str, str], old: 
     """The archive with new texts in some members. Order and compression of members stay."""
     names = archive.namelist()
     changed = {name: text for name, text in new.items() if text != old[name]}
-    changed = with_comments(changed, lambda name: archive.read(name).decode("utf-8") if name in names else "")
+    main = next((name for name in changed if first_element(archive, name) == "document"), "")
+    changed = with_comments(changed, main, lambda name: archive.read(name).decode("utf-8") if name in names else "")
     stream = io.BytesIO()
     starts = sorted([*(info.header_offset for info in archive.infolist()), archive.start_dir])
     with zipfile.ZipFile(stream, "w") as packed:

@@ -1,4 +1,4 @@
-"""Plain text in paragraphs."""
+"""Plain text in lines or paragraphs."""
 
 import re
 from collections.abc import Callable
@@ -6,11 +6,13 @@ from functools import partial
 
 from ....translate.texts.tags import Part, Piece
 from ..places import Document, Place, Writing, Written, as_string
+from . import LINES
 from .format import Format, LanguagePair
 from .tokens import with_text
 
 _ENDED = re.compile(r"[.!?…:;。！？][\"'”»’)\]*_`]*$")
 _END = re.compile(r"(?<![ \t])[ \t]*+\r?\n[ \t]*+")
+_LINE = re.compile(r"[^\s\ufeff](?:[^\r\n]*\S)?")
 _PARAGRAPH = re.compile(r"[^\s](?:.*\S)?(?:[ \t]*\r?\n(?=[ \t]*\S).*\S)*")
 
 
@@ -19,7 +21,12 @@ def read(text: str, name: str, languages: LanguagePair) -> Document:
     return Document(text, [_place(text, *found.span()) for found in _PARAGRAPH.finditer(text)])
 
 
-FORMATS = (Format("paragraphs", (), read),)
+def read_lines(text: str, name: str, languages: LanguagePair) -> Document:
+    """The lines of a text."""
+    return Document(text, [_place(text, *found.span()) for found in _LINE.finditer(text)])
+
+
+FORMATS = (Format("paragraphs", (), read), Format(LINES, (".txt",), read_lines))
 
 
 def _place(text: str, start: int, end: int) -> Place:

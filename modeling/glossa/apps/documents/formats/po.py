@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ....base.errors import GlossaError
 from ....readers.po import ESCAPE, Entry, Field, entries, field_text, flags_of, plural_forms, unescaped
 from ....translate.texts.tags import Part
 from ..places import Document, Edit, Place, Review
@@ -49,12 +50,19 @@ class _Catalog:
         sources = [field_text(self.text, entry.fields.get("msgid")) for entry in found]
         if sum(map(bool, map(_NAME.search, sources))) > sum(map(bool, map(_ACCELERATOR.search, sources))):
             self.accelerators = "&"
+        self.empty = all(
+            each.is_empty for entry in found if not entry.is_header for each in entry.translations.values()
+        )
         for entry in found:
             source = entry.fields.get("msgid")
             if entry.is_header:
                 self._header(entry, has_plurals)
             elif source is None or entry.is_obsolete:
                 continue
+            elif not entry.translations:
+                line = self.text.count("\n", 0, source.start) + 1
+                missing = "msgstr[0]" if "msgid_plural" in entry.fields else "msgstr"
+                raise GlossaError(f'{self.name}, line {line}: the entry has no {missing}. Add {missing} "" to it.')
             elif all(each.is_empty for each in entry.translations.values()):
                 self._fill(entry, source)
             elif -1 not in entry.translations:
@@ -127,8 +135,9 @@ class _Catalog:
             return
         header = "".join(self.text[slice(*span)] for span in own.strings)
         language = re.search(r"(?:^|\\n)Language:[ \t]*([\w@.-]*)", header)
-        if language and language[1]:
-            check_target(self.name, language[1], self.languages)
+        declared = language[1] if language else ""
+        self.is_template = check_target(self.name, declared, self.languages, self.empty)
+        self.replaced = r"nplurals=\w+;\s*plural=[^;]*;?" if declared else r"nplurals=INTEGER;\s*plural=EXPRESSION;?"
         before = len(self.document.edits)
         for start, end in own.strings:
             new = self._filled(self.text[start:end])
@@ -152,9 +161,9 @@ class _Catalog:
         line = line.replace("charset=CHARSET", "charset=UTF-8")
         if target is None:
             return line
-        line = re.sub(r"^(Language:)[ \t]*(?=\\n|$)", rf"\1 {target.replace('-', '_')}", line)
-        if "nplurals=INTEGER" in line:
-            line = re.sub(r"nplurals=INTEGER;\s*plural=EXPRESSION;?", plural_rule(target)[1], line)
+        if self.is_template:
+            line = re.sub(r"((?:^|\\n)Language:)[ \t]*[\w@.-]*", rf"\1 {target.replace('-', '_')}", line)
+            line = re.sub(self.replaced, lambda found: plural_rule(target)[1], line)
         return line
 
 

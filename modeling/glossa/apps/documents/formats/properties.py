@@ -2,7 +2,7 @@
 
 import codecs
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from ..places import Document, Place
 from .encoding import Encoding, is_decodable
@@ -15,21 +15,34 @@ _ENTRY = re.compile(
 )
 _LINE = re.compile(r"(?:[^\\\r\n]|\\(?:\r\n|.|\n))+")
 _ESCAPE = r"\\(?:\r?\n[ \t\f]*|u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)"
+# A value with arguments is a text of java.text.MessageFormat, where an apostrophe is written twice, or quotes braces.
+_ARGUMENT = re.compile(r"\{\d")
+_APOSTROPHE = re.compile(r"(?<!['{}])'(?!['{}])")
+_QUOTATION = r"'[{}][^']*'"
 _NAMED = {"\\n": "\n", "\\t": "\t", "\\r": "\r", "\\f": "\f"}
 
 
 def read(text: str, name: str, languages: LanguagePair) -> Document:
     """The values of a file."""
     places: list[Place] = []
-    for line in _LINE.finditer(text):
-        found = _ENTRY.match(text, line.start(), line.end())
-        if found is None or not found[2]:
-            continue
-        quoted = "''" in found[2] and re.search(r"\{\d", found[2]) is not None  # of java.text.MessageFormat
+    for found in _entries(text):
+        quoted = _ARGUMENT.search(found[2]) is not None and not _APOSTROPHE.search(found[2])
         pattern = re.compile(f"{_ESCAPE}|''" if quoted else _ESCAPE)
         parts = cut(text, found.start(2), found.end(2), pattern, _decode, collapse=False)
-        places += string_places(parts, text, _escape_for(quoted))
+        places += string_places(parts, text, _escape_for(quoted), kept=_QUOTATION if quoted else "")
     return Document(text, places)
+
+
+def values(text: str, name: str) -> dict[str, tuple[int, int]]:
+    """The characters of each value, by its key."""
+    return {found[1]: found.span(2) for found in _entries(text)}
+
+
+def _entries(text: str) -> Iterator[re.Match[str]]:
+    for line in _LINE.finditer(text):
+        found = _ENTRY.match(text, line.start(), line.end())
+        if found is not None and found[2]:
+            yield found
 
 
 def _undeclared(content: bytes, language: str | None) -> str:
@@ -46,7 +59,13 @@ def _escaped(error: UnicodeError) -> tuple[str, int]:
 
 codecs.register_error("glossa.properties", _escaped)
 FORMATS = (
-    Format("properties", (".properties",), read, Encoding(undeclared=_undeclared, missing="glossa.properties")),
+    Format(
+        "properties",
+        (".properties",),
+        read,
+        Encoding(undeclared=_undeclared, missing="glossa.properties"),
+        values=values,
+    ),
 )
 
 

@@ -19,9 +19,13 @@ def read(text: str, name: str, languages: LanguagePair) -> Document:
     units = Units(text, name, "TS")
     root = units.tokens.index(units.root)
     given = units.given(root)
-    check_target(name, given.get("language", ""), languages)
+    empty = not any(
+        units.content(index).strip()
+        for index, token in enumerate(units.tokens)
+        if token.kind == "open" and token.name in ("translation", "numerusform")
+    )
     note_source(units.document, name, given.get("sourcelanguage", ""), languages)
-    if languages.target and not given.get("language"):
+    if check_target(name, given.get("language", ""), languages, empty) and languages.target:
         units.set_attributes(root, {"language": languages.target.replace("-", "_")})
     count = plural_rule(languages.target)[0] if languages.target else 0
     messages = (index for index, token in enumerate(units.tokens) if token.kind == "open" and token.name == "message")

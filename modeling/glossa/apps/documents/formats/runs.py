@@ -2,14 +2,14 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ....translate.texts.tags import Part, Piece
 from ..places import Place, Writing, Written, has_words, spelled
 from .format import LanguagePair
 from .language import translated_language
-from .tokens import Token, attributes, escape_xml, matching_tags, text_parts, trimmed
+from .tokens import SPACE, Token, attributes, escape_xml, matching_tags, text_parts, trimmed
 from .xml_positions import xml_tokens
 
 
@@ -28,6 +28,7 @@ class Names:
         breaks: Breaks between words.
         dropped: Elements that the program restores itself.
         around: Elements around runs of a paragraph.
+        characters: Elements that are characters.
     """
 
     paragraphs: frozenset[str]
@@ -40,6 +41,7 @@ class Names:
     breaks: frozenset[str] = frozenset()
     dropped: frozenset[str] = frozenset()
     around: frozenset[str] = frozenset()
+    characters: Mapping[str, str] = field(default_factory=dict)
 
 
 WORD = Names(
@@ -56,6 +58,7 @@ WORD = Names(
         ["w:hyperlink", "w:ins", "w:smartTag", "w:moveTo", "w:sdt", "w:sdtContent", "w:customXml", "w:bdo", "w:dir",
          "w:fldSimple"]
     ),
+    characters={"w:noBreakHyphen": "\u2011", "w:softHyphen": "\u00ad"},
 )  # fmt: skip
 DRAWING = Names(  # of slides, charts and shapes
     paragraphs=frozenset({"a:p"}),
@@ -209,6 +212,8 @@ class _Reader:
                 own = self.names.language.sub(self._translated, self.text[slice(*span)])
             elif token.name == self.names.text and token.kind == "open":
                 inner += text_parts(self.text, token.end, self.tokens[last].start, collapse=False)
+            elif token.name in self.names.characters:
+                inner.append(Part("text", *span, self.names.characters[token.name]))
             elif token.kind != "text" and token.name not in {*self.names.dropped, self.names.text}:
                 inner.append(Part("break" if token.name in self.names.breaks else "alone", *span))
             position = last + 1
@@ -275,5 +280,7 @@ class _Writer:
             elif piece.kind == "close":
                 formats.pop()
             else:
-                written += [f"<{run}>{self.formats[piece]}", (piece.start, piece.end), f"</{run}>"]
+                around = (self.names.opened, f"</{self.names.text}>") if piece.name == SPACE else ("", "")
+                opened, closed = f"<{run}>{self.formats[piece]}{around[0]}", f"{around[1]}</{run}>"
+                written += [opened, (piece.start, piece.end), closed]
         return written

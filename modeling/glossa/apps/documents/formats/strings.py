@@ -24,14 +24,16 @@ BLOCKS = frozenset(
 )  # fmt: skip
 _ELEMENTS = BLOCKS | RULES.inline | RULES.alone | RULES.opaque | RULES.breaks | RULES.skipped
 _BRACKETED = re.compile(r"\s*<((?P<name>[A-Za-z][\w-]*)(?: [\w' -]*)?)>\s*")  # such as <None>, which is not a tag
-_TAG = re.compile(r"<(/)?([A-Za-z][\w.-]*|\d+)(?:\s[^<>]*?)?(/)?>|<>|</>")
-_MARK = re.compile(rf"{_TAG.pattern}|(?<![ \t])[ \t]*+\r?\n\s*+")
+_TAG = re.compile(r"<(?P<close>/)?(?P<tag>[A-Za-z][\w.-]*|\d+)(?:\s[^<>]*?)?(?P<empty>/)?>|<>|</>")
+_LITERAL = rf"<(?P<literal>{'|'.join(sorted(RULES.alone))})(?:\s[^<>]*)?>(?P<words>[^<>]*)</(?P=literal)>"
+_MARK = re.compile(rf"{_TAG.pattern}|(?<![ \t])(?:[ \t]*+\r?\n\s*+|[ ]*+\t[ \t]*+)")
 _BAR = r"(?<![ |])[ ]*+\|(?!\|)[ ]*"  # between plural forms: `an apple|apples`
 _COUNT = r"(?:\{\d+\}|[\[\]][-\d,.*Inf ]+[\[\]])[ ]*"  # of Laravel and Symfony, before a plural form
 _COMMAND = re.compile(r"(?<!\w)--?[A-Za-z]|[`=\\]|\|\|")
 _PAIRS = {")": "(", "]": "[", "}": "{", ">": "<"}
 # Names in programs, which have a mark, a digit or a capital inside, and no space.
-_NAME = re.compile(r"(?=[#@$._/-]|\S*(?:\w[_#/\\]\w|[a-z][A-Z]|\d|\w[.:]\w))\S+")
+_NAME = re.compile(r"(?=[:#@$._/-]|\S*(?:\w[_#/\\]\w|[./*]\*|\*[./]|[a-z][A-Z]|\d|\w[.:]\w))\S+")
+_CODE = re.compile(r"\A\^.*\$\Z|\A\S+/\Z|__\w+__|[\w)\]] [=!<>]= |\w\(\);?\Z")  # patterns, folders and programs
 # Low lines that are no marks of accelerators.
 _NAMED = re.compile(r"[^\W_]_[^\W_].*[^.]\.\s*\Z|[A-Z\d]_[A-Z\d]", re.S)  # in a sentence; JAVA_HOME, x86_64
 
@@ -44,7 +46,7 @@ def marked_parts(parts: Sequence[Part], kept: str = "") -> list[Part]:
     shown = "".join(part.text if part.kind == "text" else "\ufffc" for part in parts)
     cutter = Cutter(parts)
     done: list[Part] = []
-    patterns = [_MARK.pattern, _bars(shown), f"(?P<kept>{kept})" if kept else ""]
+    patterns = [_LITERAL, _MARK.pattern, _bars(shown), f"(?P<kept>{kept})" if kept else ""]
     for found in re.finditer("|".join(filter(None, patterns)), shown):
         done += cutter.up_to(found.start())
         start, end = cutter.span_up_to(found.end())
@@ -52,11 +54,13 @@ def marked_parts(parts: Sequence[Part], kept: str = "") -> list[Part]:
             done.append(Part("break", start, end))
         elif kept and found["kept"] is not None:
             done.append(Part("alone", start, end, found[0]))
-        elif found[0][0] != "<" or (found[2] or "").lower() in BLOCKS:
+        elif found["literal"] is not None:
+            done.append(Part("alone", start, end, found["words"].strip()))
+        elif found[0][0] != "<" or (found["tag"] or "").lower() in BLOCKS:
             done.append(Part("end", start, end))
         else:
-            kind = "close" if found[0].startswith("</") else "alone" if found[3] else "open"
-            done.append(Part(kind, start, end, "", found[2] or ""))
+            kind = "close" if found[0].startswith("</") else "alone" if found["empty"] else "open"
+            done.append(Part(kind, start, end, "", found["tag"] or ""))
     return list(_joined_ends([*done, *cutter.up_to(len(shown))]))
 
 
@@ -107,7 +111,8 @@ def is_text(text: str) -> bool:
     for start, end in find_spans(text):
         rest.append(text[position:start])
         position = end
-    return TextFacts(" ".join([*rest, text[position:]])).has_letters and not _NAME.fullmatch(text.strip())
+    found = TextFacts(" ".join([*rest, text[position:]])).has_letters
+    return found and not _NAME.fullmatch(text.strip()) and not _CODE.search(text.strip())
 
 
 def string_places(

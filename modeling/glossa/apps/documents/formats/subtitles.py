@@ -135,7 +135,7 @@ def _sentences(cues: list[_Cue]) -> Iterator[list[_Cue]]:
 
 def _continues(cue: _Cue, following: _Cue) -> bool:
     near = 0 <= following.time[0] - cue.time[1] <= PAUSE
-    near = near and all(any(map(str.isalnum, each.words)) for each in (cue, following))
+    near = near and all(any(map(str.isalpha, each.words)) for each in (cue, following))
     return (
         near
         and not _ENDS.search(cue.words)

@@ -1,14 +1,21 @@
-"""CSV and TSV with named columns: empty cells of the target column get a translation of the source column."""
+"""CSV and TSV with named columns: empty cells of the target column get a translation of the source column.
+
+Or cells of columns that are chosen are translated in place.
+"""
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from ....base.errors import GlossaError
 from ....readers.columns import Columns
-from ..places import Document, Edit
+from ....translate.texts.tags import Piece
+from ..places import Document, Edit, Place, Written, as_string
 from .encoding import UTF_16
 from .format import Format, LanguagePair
+from .keys import Keys
 from .strings import string_places
 from .tokens import cut
 
@@ -23,14 +30,20 @@ class Cell(NamedTuple):
     quoted: bool
 
 
-def read(text: str, name: str, languages: LanguagePair) -> Document:
-    """The cells of the source column in rows without a translation.
+def read(text: str, name: str, languages: LanguagePair, keys: Keys | None = None) -> Document:
+    """The cells of the source column in rows without a translation, or all cells of the columns that `keys` choose.
 
     Raises `GlossaError`, with the line, for a row with too few cells, and if the columns do not name the languages.
     """
     separator = _separator(text)
     rows = list(_rows(text, separator))
     header = [_content(text, cell) for cell in rows[0][1]] if rows else []
+    document = Document(text, [])
+    if keys is not None:
+        columns = [column for column, title in enumerate(header) if keys.chosen(title)]
+        for cell in (row[column] for _, row in rows[1:] for column in columns if column < len(row)):
+            document.places += _places_in(document, cell, separator)
+        return document
     names = [("source", "target")]
     if languages.source and languages.target:
         names.insert(0, (languages.source, languages.target))
@@ -40,10 +53,9 @@ def read(text: str, name: str, languages: LanguagePair) -> Document:
         present = " ".join(", ".join(header).split())[:200] or "none"
         raise GlossaError(
             f"{name}, line 1: the columns are {present}; two of them must be named {wanted}. Name them in the first "
-            "line, or give --format lines."
+            "line, choose the columns that are translated in place with --keys, or give --format lines."
         )
     source, target = map(header.index, found)
-    document = Document(text, [])
     for line, row in rows[1:]:
         if len(row) <= max(source, target):
             raise GlossaError(f"{name}, line {line}: the row has {len(row)} cells, not {len(header)}. Repair it.")
@@ -52,21 +64,51 @@ def read(text: str, name: str, languages: LanguagePair) -> Document:
     return document
 
 
-FORMATS = (Format("table", (".csv", ".tsv"), read, UTF_16),)
+FORMATS = (Format("table", (".csv", ".tsv"), read, UTF_16, takes_keys=True),)
 
 
 def _fill(document: Document, own: Cell, target: Cell, separator: str) -> None:
     """Translate a cell into another cell, in quotes unless no translation needs them."""
-    start, end = (own.start + 1, own.end - 1) if own.quoted else (own.start, own.end)
-    parts = cut(document.text, start, end, re.compile('""') if own.quoted else None, lambda raw: '"', collapse=False)
-    quote = '"' if own.quoted or separator != "\t" else ""
-    escape = (lambda new: new.replace('"', '""')) if quote else (lambda new: new.replace("\t", " "))
-    places = list(string_places(parts, document.text, escape, named=False))
+    places = _places(document, own, separator)
     for place in places:
         place.copied = True
     if places:
-        document.edits.append(Edit(target.start, target.end, [quote, (start, end), quote]))
+        quote = '"' if own.quoted or separator != "\t" else ""
+        document.edits.append(Edit(target.start, target.end, [quote, _inside(own), quote]))
         document.places += places
+
+
+def _places(document: Document, own: Cell, separator: str) -> list[Place]:
+    """The texts of a cell, for a cell with quotes unless the separator is a tab and the cell has none."""
+    escapes = re.compile('""') if own.quoted else None
+    parts = cut(document.text, *_inside(own), escapes, lambda raw: '"', collapse=False)
+    quoted = own.quoted or separator != "\t"
+    escape = (lambda new: new.replace('"', '""')) if quoted else (lambda new: new.replace("\t", " "))
+    return list(string_places(parts, document.text, escape, named=False))
+
+
+def _places_in(document: Document, cell: Cell, separator: str) -> list[Place]:
+    """The texts of a cell that their translations replace; the cell gets quotes if it needs them."""
+    places = _places(document, cell, separator)
+    if cell.quoted or separator == "\t" or not places:
+        return places
+    if len(places) > 1:
+        _fill(document, cell, cell, separator)
+        return []
+    (place,) = places
+    layout = partial(_write, document.text, cell, separator)
+    return [replace(place, start=cell.start, end=cell.end, writing=replace(place.writing, layout=layout))]
+
+
+def _write(text: str, cell: Cell, separator: str, place: Place, pieces: list[Piece]) -> list[Written]:
+    before, after = (cell.start, place.parts[0].start), (place.parts[-1].end, cell.end)
+    written = [before, *place.escaped(pieces), after]
+    quote = '"' if set(as_string(written, text)) & {separator, '"', "\n"} else ""
+    return [quote, *written, quote]
+
+
+def _inside(cell: Cell) -> tuple[int, int]:
+    return (cell.start + 1, cell.end - 1) if cell.quoted else (cell.start, cell.end)
 
 
 def _separator(text: str) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from ....translate.texts.tags import Part
 from ..places import Place, Writing, has_words, spelled
 from .icu import with_messages
+from .templates import find_templates, masked
 from .tokens import Token, attribute_range, attributes, escape_xml, matching_tags, text_parts, trimmed
 
 CELL = "table:table-cell"  # of a sheet: numbers, dates and results of formulas are not texts
@@ -63,7 +64,7 @@ class _Finder:
             depth += (token.name in rules.only) * {"open": 1, "close": -1}.get(token.kind, 0)
             active = depth > 0 or not rules.only
             if token.kind in ("open", "empty") and active:
-                self.places.extend(_attribute_places(text, token, rules))
+                self.places.extend(attribute_places(text, token, rules))
             looked_at = active or token.name in rules.skipped or token.name == CELL
             if token.kind == "open" and looked_at and _kept(text, token, rules):
                 end = self.ends[index]
@@ -94,10 +95,13 @@ class _Finder:
         name, rules = self.tokens[index].name, self.rules
         if name in rules.opaque and rules.only:
             self.ahead.append((index + 1, end))
+        elif name == CELL:  # comments and shapes on a number
+            inner = (each for each in range(index + 1, end) if self.tokens[each].name in rules.opaque)
+            self.ahead += [(each + 1, self.ends[each]) for each in inner if self.ends[each] > each]
         elif name not in rules.skipped and name not in rules.opaque:
             for other in self.tokens[index + 1 : end]:
                 if other.kind in ("open", "empty"):
-                    self.places.extend(_attribute_places(self.text, other, rules))
+                    self.places.extend(attribute_places(self.text, other, rules))
 
 
 def _kept(text: str, token: Token, rules: Rules) -> bool:
@@ -111,7 +115,9 @@ def _kept(text: str, token: Token, rules: Rules) -> bool:
 
 
 def _words(text: str, tokens: Sequence[Token]) -> str:
-    parts = [part for token in tokens if token.kind == "text" for part in text_parts(text, token.start, token.end)]
+    parts = [
+        part for token in tokens if token.kind in ("text", "end") for part in text_parts(text, token.start, token.end)
+    ]
     return "".join(part.text for part in parts).strip()
 
 
@@ -142,18 +148,23 @@ def _closed_runs(run: Sequence[Part]) -> Iterator[list[Part]]:
     yield current
 
 
-def _attribute_places(text: str, token: Token, rules: Rules) -> Iterator[Place]:
-    given = attributes(text, token)
-    if not given:
-        return
+def attribute_places(text: str, token: Token, rules: Rules) -> Iterator[Place]:
+    """The places in the attributes of a tag."""
+    tag = text[token.start : token.end]
+    templates = find_templates(tag)
+    tag, own = masked(tag, templates), Token(token.kind, 0, len(tag), token.name)
+    given = attributes(tag, own)
+    statements = [each.start for each in templates if not each.printed]
     names = [name for name, elements in rules.attributes.items() if "*" in elements or token.name in elements]
     if token.name == "meta" and {given.get("name", "").lower(), given.get("property", "").lower()} & rules.metadata:
         names = [*names, "content"]
     if token.name == "input" and given.get("type", "").lower() in ("submit", "button", "reset"):
         names = [*names, "value"]
     for name in names:
-        if given.get(name, "").strip() and (found := attribute_range(text, token, name)):
-            yield from places_of(text_parts(text, *found), text, _escape_in(text[found[0] - 1]))
+        found = attribute_range(tag, own, name) if given.get(name, "").strip() else None
+        if found and not any(found[0] <= start < found[1] for start in statements):
+            parts = text_parts(text, token.start + found[0], token.start + found[1])
+            yield from places_of(parts, text, _escape_in(tag[found[0] - 1]))
 
 
 def _escape_in(quote: str) -> Callable[[str], str]:

@@ -15,7 +15,8 @@ class Token(NamedTuple):
     """A tag, a text or a comment of a document.
 
     Attributes:
-        kind: "text", "open", "close", "empty" for a tag without content, or "other", such as a comment.
+        kind: "text", "open", "close", "empty" for a tag without content, "other", such as a comment, or "end" for a
+            statement of a template, which ends a text.
         start: Its first character.
         end: The character after its last one.
         name: The name of a tag, in lower case in HTML.
@@ -35,6 +36,8 @@ _ATTRIBUTE = re.compile(
 # Characters that are trimmed from texts: white space, marks of direction, characters without a width.
 _OUTER = "".join(filter(str.isspace, map(chr, range(0x3001)))) + "\u200b\u200e\u200f\u2060\ufeff"
 _SPACE = re.compile(r"[ \t\r\n\f]+")
+SPACE = "white space"  # the name of breaks that are no tags
+LINES = re.compile(r"(?<! )[ ]*+(?:[\t\r\n]|_x000[9ADad]_)(?:\s|_x000[9ADad]_)*+")  # with escapes of Excel
 ENTITY = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]*|#\d+|#[xX][0-9a-fA-F]+);")
 
 
@@ -75,15 +78,19 @@ def attribute_range(text: str, token: Token, name: str) -> tuple[int, int] | Non
 
 
 def text_parts(text: str, start: int, end: int, collapse: bool = True) -> list[Part]:
-    """The parts of a text in HTML or XML: each entity is a part, and with `collapse` each run of white space."""
+    """The parts of a text in HTML or XML: each entity is a part.
+
+    A run of white space is a space. Without `collapse`, line ends and tabs are breaks, and spaces stay.
+    """
     if text.startswith(CDATA, start):
         body = (start + 9, end - 3)
         return [
             Part("open", start, body[0], "", CDATA),
-            *(part._replace(name=CDATA) for part in cut(text, *body, None, str)),
+            *(part._replace(name=CDATA) for part in cut(text, *body, _SPACE if collapse else LINES, str, collapse)),
             Part("close", body[1], end, "", CDATA),
         ]
-    return cut(text, start, end, ENTITY, html.unescape, collapse)
+    escapes = ENTITY if collapse else re.compile(f"{ENTITY.pattern}|{LINES.pattern}")
+    return cut(text, start, end, escapes, html.unescape, collapse)
 
 
 def cut(
@@ -94,11 +101,13 @@ def cut(
     decode: Callable[[str], str],
     collapse: bool = True,
 ) -> list[Part]:
-    """The parts of a text between two characters of a document: each escape is a part."""
+    """The parts of a text between two characters of a document: each escape is a part, and each match of `LINES`."""
     patterns = [pattern.pattern for pattern in (escapes, _SPACE if collapse else None) if pattern]
     matches = re.compile("|".join(patterns)).finditer(text, start, end) if patterns else iter(())
     others = (
-        Part("text", *found.span(), " " if found[0].isspace() else decode(found[0]))
+        Part("break", *found.span(), "", SPACE)
+        if not collapse and LINES.fullmatch(found[0])
+        else Part("text", *found.span(), " " if found[0].isspace() else decode(found[0]))
         for found in matches
         if found[0] != " "
     )

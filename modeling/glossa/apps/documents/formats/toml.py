@@ -16,12 +16,18 @@ _TOKEN = re.compile(
     r"|\n|[\[\]{}=,.]|[^\s\[\]{}=,.\"'#]+",
     re.S,
 )
+MOST_PARTS = 100  # of a key; the memory of the parser grows with their square
+_PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+"""
+_LONG_KEY = re.compile(rf"(?<![\w.-]){_PART}(?:\.[ \t]*+{_PART}){{{MOST_PARTS}}}")
 _ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[ \t]*\r?\n\s*|.)", re.S)
 _NAMED = {"b": "\b", "t": "\t", "n": "\n", "f": "\f", "r": "\r", "e": "\x1b"}
 
 
 def read(text: str, name: str, languages: LanguagePair) -> Document:
     """The strings. Raises `GlossaError`, with the line, if the file is not TOML."""
+    if long := _LONG_KEY.search(text):
+        line = text.count("\n", 0, long.start()) + 1
+        raise GlossaError(f"{name}, line {line}: a key has more than {MOST_PARTS} parts. Shorten it.")
     try:
         tomllib.loads(text.removeprefix("\ufeff").replace("\r\n", "\n"))
     except tomllib.TOMLDecodeError as error:

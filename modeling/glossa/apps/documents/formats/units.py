@@ -85,18 +85,27 @@ class Units:
         return text[len(text.rstrip()) :]
 
     def fill(
-        self, source: int, span: tuple[int, int], opened: str, closed: str, other: str = "", doubt: Sequence[Edit] = ()
+        self,
+        source: int,
+        span: tuple[int, int],
+        opened: str,
+        closed: str,
+        other: str = "",
+        doubt: Sequence[Edit] = (),
+        texts: Sequence[int] = (),
     ) -> bool:
         """Copy the content of the source element to a span, between two tags, and translate the copy.
 
         Returns False for an ICU message that cannot be parsed; the document then has a note. If people should look at
-        the translation, the tag `other` replaces `opened`, and the edits `doubt` are made.
+        the translation, the tag `other` replaces `opened`, and the edits `doubt` are made. The elements `texts` in the
+        source are texts of their own.
         """
 
         def written(start: str) -> list[Written]:
             return [start, self.inside(source), closed]
 
-        if not self.add_copied(source, [*([Edit(*span, written(other))] if other else []), *doubt]):
+        doubts = [*([Edit(*span, written(other))] if other else []), *doubt]
+        if not all([self.add_copied(each, doubts) for each in texts or [source]]):
             return False
         self.document.edits.append(Edit(*span, written(opened)))
         return True
@@ -138,7 +147,7 @@ class Units:
 
     def text_parts(self, start: int, end: int) -> list[Part]:
         """The parts of a text between tags."""
-        return text_parts(self.text, start, end)
+        return text_parts(self.text, start, end, collapse=False)
 
     def _code(self, token: Token, end: int, name: str, inner: str) -> Part:
         given = attributes(self.text, token)

@@ -1,4 +1,4 @@
-"""Members of Word documents, and comments on paragraphs that people should look at."""
+"""Members with runs, and in Word comments on paragraphs that people should look at."""
 
 import re
 from collections.abc import Callable
@@ -7,27 +7,33 @@ from ....base.errors import GlossaError
 from ..places import Document, Edit, Review
 from .format import LanguagePair
 from .language import set_language
-from .runs import WORD, run_places
+from .runs import Names, run_places
+from .tokens import Token
+
+# The attribute with the language, by element.
+_LANGUAGE = {"w:lang": "w:val", "a:rPr": "lang", "a:endParaRPr": "lang", "a:defRPr": "lang"}
 
 
-def read_word(text: str, name: str, languages: LanguagePair, commented: bool = False) -> Document:
-    """The paragraphs of a member. Its language becomes the target language.
+def read_runs(
+    text: str, name: str, names: Names, languages: LanguagePair, commented: bool
+) -> tuple[Document, list[Token]]:
+    """The paragraphs of a member, and its tokens. Its language becomes the target language.
 
     With `commented`, paragraphs that people should look at get a comment.
     """
-    places, tokens = run_places(text, name, WORD, languages)
+    places, tokens = run_places(text, name, names, languages)
     for place in places if commented else ():
         begin, end = around(place.start)
         place.review = Review([Edit(place.end, place.end, [end])], [begin])
     document = Document(text, places)
     for token in tokens:
-        if token.name == "w:lang":
-            set_language(document, token, languages, ("w:val",))
-    return document
+        if token.name in _LANGUAGE and token.kind != "close":
+            set_language(document, token, languages, (_LANGUAGE[token.name],))
+    return document, tokens
 
 
 FIRST = 1_000_000_000  # number of a comment at the first character; Word numbers comments from 0
-MEMBER, RELATIONS, TYPES = "word/comments.xml", "word/_rels/document.xml.rels", "[Content_Types].xml"
+MEMBER, TYPES = "word/comments.xml", "[Content_Types].xml"
 TEXT = "Glossa: this translation may need a correction."
 _SPACE = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 _EMPTY = f'<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n<w:comments {_SPACE}></w:comments>'
@@ -42,17 +48,18 @@ def around(position: int) -> tuple[str, str]:
     return f"<w:commentRangeStart {number}/>", f"<w:commentRangeEnd {number}/>{reference}"
 
 
-def with_comments(members: dict[str, str], read: Callable[[str], str]) -> dict[str, str]:
+def with_comments(members: dict[str, str], main: str, read: Callable[[str], str]) -> dict[str, str]:
     """Changed members of a Word document, with the comments to which its text refers.
 
     Args:
         members: The changed members by name.
+        main: The name of the member with the text.
         read: Reads another member, or returns "".
 
     Raises:
         GlossaError: If the document has its comments in another member than Word.
     """
-    found = re.findall(r'<w:commentReference w:id="(1\d{9})"/>', members.get("word/document.xml", ""))
+    found = re.findall(r'<w:commentReference w:id="(1\d{9})"/>', members.get(main, ""))
     old = members.get(MEMBER, "") or read(MEMBER)
     numbers = [number for number in found if f'w:id="{number}"' not in old]
     if not numbers:
@@ -63,14 +70,15 @@ def with_comments(members: dict[str, str], read: Callable[[str], str]) -> dict[s
     )
     changed = members | {MEMBER: _before("</w:comments>", added, old or _EMPTY)}
     if not old:
-        relations = read(RELATIONS)
+        name = f"word/_rels/{main.rpartition('/')[2]}.rels"
+        relations = read(name)
         if _KIND in relations:
             raise GlossaError(
                 "The document has comments in an unusual member, where none can be added. Leave --min_confidence "
                 "out, or save the document in Word."
             )
         relation = f'<Relationship Id="glossaComments" Type="{_KIND}" Target="comments.xml"/>'
-        changed[RELATIONS] = _before("</Relationships>", relation, relations)
+        changed[name] = _before("</Relationships>", relation, relations)
         kind = f'<Override PartName="/{MEMBER}" ContentType="{_TYPE}"/>'
         changed[TYPES] = _before("</Types>", kind, read(TYPES))
     return changed

@@ -44,7 +44,7 @@ def read(text: str, name: str, languages: LanguagePair) -> Document:
     return _Reader(text, name, languages).read()
 
 
-FORMATS = (Format("xliff", (".xliff", ".xlf"), read, XML),)
+FORMATS = (Format("xliff", (".xliff", ".xlf", ".sdlxliff", ".mqxliff", ".mxliff"), read, XML),)
 
 
 class _Reader(Units):
@@ -77,18 +77,26 @@ class _Reader(Units):
         names = ("srclang", "trglang") if second else ("source-language", "target-language")
         for index in files:
             given = self.given(index)
-            check_target(self.name, given.get(names[1], ""), self.languages)
+            targets = [each for each in self._all_inside(index) if local(self.tokens[each]) == "target"]
+            empty = not any(self.content(each).strip() for each in targets)
             note_source(self.document, self.name, given.get(names[0], ""), self.languages)
             target = (self.languages.target or "").replace("_", "-")
-            if target and not given.get(names[1]):
+            if check_target(self.name, given.get(names[1], ""), self.languages, empty):
                 self.set_attributes(index, {"trgLang" if second else names[1]: target})
 
     def _unit(self, index: int, around: int, second: bool) -> None:
         source, target = self.child(index, "source"), self.child(index, "target")
-        if source is None or self.tokens[source].kind != "open":
+        if source is None or self.tokens[source].kind != "open" or self._is_locked(index):
             return
         state = self.given(index if second else source if target is None else target).get("state")
-        if target is not None and self.content(target).strip() and state not in _UNFINISHED:
+        finished = target is not None and bool(self.content(target).strip()) and state not in _UNFINISHED
+        own, theirs = ({} if second else self._segments(each) for each in (self.child(index, "seg-source"), target))
+        locked = {self.given(each).get("id") for each in self._all_inside(index) if self._is_locked(each)}
+        own = {number: each for number, each in own.items() if number not in locked}
+        if theirs:
+            self._fill_segments(own, theirs, finished)
+            return
+        if finished:
             return
         unit = self.tokens[index]
         prefix = unit.name[: -len(local(unit))]
@@ -106,7 +114,8 @@ class _Reader(Units):
             opened, other = (self.with_attributes(target, given).replace("/>", ">") for given in (wanted, doubtful))
             span = self.whole(target)
         first = len(self.document.places)
-        if not self.fill(source, span, opened, f"</{prefix}target>", other, doubt):
+        source = (self.child(index, "seg-source") if own else None) or source
+        if not self.fill(source, span, opened, f"</{prefix}target>", other, doubt, tuple(own.values())):
             return
         if second:
             self.set_attributes(index, {"state": "translated"})
@@ -116,6 +125,35 @@ class _Reader(Units):
             matched = partial(self._in_target, UnitMatches(), source, span, prefix, (opened, other))
         for place in self.document.places[first:]:
             place.review = replace(place.review, matched=matched)
+
+    def _is_locked(self, index: int) -> bool:
+        """Whether another program has locked a unit or segment, as memoQ, Phrase and Trados can."""
+        return any(
+            name.rpartition(":")[2] == "locked" and value in ("locked", "true")
+            for name, value in self.given(index).items()
+        )
+
+    def _all_inside(self, index: int) -> list[int]:
+        """All elements inside an element."""
+        return [each for each in range(index + 1, self.ends[index]) if self.tokens[each].kind in ("open", "empty")]
+
+    def _segments(self, index: int | None) -> dict[str, int]:
+        """The segments inside an element of XLIFF 1.2 by their numbers."""
+        marks = (
+            [each for each in self._all_inside(index) if local(self.tokens[each]) == "mrk"]
+            if index is not None
+            else []
+        )
+        given = ((self.given(each), each) for each in marks)
+        return {mark.get("mid", ""): each for mark, each in given if mark.get("mtype") == "seg"}
+
+    def _fill_segments(self, own: dict[str, int], theirs: dict[str, int], finished: bool) -> None:
+        """Fill the segments of a target that are empty, or all of them if the target is not finished."""
+        for number, target in theirs.items():
+            source = own.get(number)
+            if source is not None and not (finished and self.content(target).strip()):
+                opened = self.with_attributes(target, {}).removesuffix("/>").rstrip().removesuffix(">")
+                self.fill(source, self.whole(target), f"{opened}>", f"</{self.tokens[target].name}>")
 
     def _in_target(
         self,

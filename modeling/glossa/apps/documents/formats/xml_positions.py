@@ -45,8 +45,9 @@ class _Events:
         parser.StartCdataSectionHandler, parser.EndCdataSectionHandler = self._begin_cdata, self._end_cdata
 
     def read(self, text: str) -> list[tuple[str, int, str]]:
+        self.content = text.encode("utf-8", "surrogatepass")
         try:
-            self.parser.Parse(text.encode("utf-8", "surrogatepass"), True)
+            self.parser.Parse(self.content, True)
         except expat.ExpatError as error:
             reason = expat.ErrorString(error.code)
             raise self._refused(
@@ -73,7 +74,10 @@ class _Events:
 
     def _close(self, tag):
         self.depth -= 1
-        if self.found[-1] == ("open", self.parser.CurrentByteIndex, tag):
+        kind, start, last = self.found[-1]
+        end = self.parser.CurrentByteIndex
+        # libexpat gives the first character of an empty element, or the one after its last, by its version.
+        if (kind, last) == ("open", tag) and (end == start or self.content[end - 2 : end] == b"/>"):
             self.found[-1] = ("empty", *self.found[-1][1:])
         else:
             self._add("close", tag)
