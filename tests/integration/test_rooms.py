@@ -18,7 +18,7 @@ PUBLIC = {
     ),
     "translate.memory": ("building index repair store terms "),
     "translate.export": ("argos ctranslate2_model decoding families onnx_model other_families transformers_js "),
-    "train": ("building corrections run "),
+    "train": ("blending building corrections run "),
     "train.data": (
         "arguments augmentation.augmentation augmentation.items augmentation.joining augmentation.shares "
         "augmentation.typing_errors augmentation.typography cleaning.report cleaning.report_page "

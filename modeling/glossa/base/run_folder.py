@@ -38,6 +38,7 @@ SHARDED_PARTS = ("optimizer.bin", "pytorch_model_fsdp.bin")  # replace OPTIMIZER
 DEEPSPEED = "latest"  # replaces OPTIMIZER with DeepSpeed; has the name of the optimizer's folder
 ADAPTER_WEIGHTS = "lora.safetensors"  # next to the merged weights of a checkpoint
 ADAPTER = "adapter"  # a folder in PEFT's format
+ADAPTER_CONFIG = "adapter_config.json"  # in a folder of PEFT's
 CHECKSUMS = "checksums.json"  # of the other files of a checkpoint
 LOCK = ".lock"
 SIDES = ("source", "target")
