@@ -143,6 +143,10 @@ class RunFolder:
         """
         return self.path / HELD_OUT / f"{split}.jsonl"
 
+    def replayed_file(self, key: str) -> Path:
+        """The path of texts that the start translated for replay, as pairs; `key` tells other texts apart."""
+        return self.path / f"replayed-{key[:8]}.jsonl"
+
     def load_held_out(self, split: str, language: str | None = None) -> "Dataset":
         """Load the held-out pairs of `split`; with several target languages only the pairs of `language`.
 

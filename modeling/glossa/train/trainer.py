@@ -61,9 +61,10 @@ class GlossaTrainer(Seq2SeqTrainer):
         args: Any,
         augmented: AugmentedRows | None = None,
         watched: tuple[Dataset, Callable[[EvalPrediction], dict[str, float]]] | None = None,
+        replayed: tuple[int, int] = (0, 0),
         **kwargs,
     ):
-        self.augmented, self.watched = augmented, watched
+        self.augmented, self.watched, self.replayed = augmented, watched, replayed
         self.adapters = Adapters(model, args.lora_rank) if args.lora_rank else None
         if model.config.model_type == "glossa" and args.device.type == "cpu":
             use_fast_dropout(model)
@@ -123,8 +124,10 @@ class GlossaTrainer(Seq2SeqTrainer):
             seed=self.args.order_seed,  # type: ignore[attr-defined]
             batches_a_step=batches,
             processes=processes,
+            pool=self.replayed[0],
+            drawn=self.replayed[1],
         )
-        if self.augmented is not None:
+        if self.augmented is not None or self.replayed[0]:
             sampler.add_batches(SPARE)
         if processes > 1:
             shares = sampler.imbalance()
