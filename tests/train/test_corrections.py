@@ -10,8 +10,6 @@ from glossa.base.run_folder import RunFolder
 from glossa.cli import train as command
 from glossa.train import corrections
 from glossa.train.corrections import compare, recipe_of, select
-from glossa.train.data.arguments import DataArguments
-from glossa.train.data.pairs import prepare_pairs
 from glossa.translate.build import build_translator
 
 

@@ -63,7 +63,7 @@ def test_a_watched_run_is_replayed_by_itself(settings, tiny_run):
 
 def test_only_what_all_passes_need_is_drawn(settings, tmp_path, tiny_run):
     rows = [(f"a{number} z.", f"z a{number}!") for number in range(400)]
-    splits, counts = inputs(settings(replay=write(tmp_path / "general.tsv", rows)))
+    _, counts = inputs(settings(replay=write(tmp_path / "general.tsv", rows)))
     assert counts == {"read": 400, "overlap": 0, "not_drawn": 400 - 3 * 96, "kept": 3 * 96}
     _, counts = inputs(settings(replay=tmp_path / "general.tsv", replay_size=40))
     assert counts["kept"] == 120

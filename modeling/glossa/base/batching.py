@@ -7,7 +7,7 @@ import numpy as np
 
 
 class TokenBatchSampler:
-    """Batch sampler for a DataLoader that limits batches by tokens. It yields lists of row indices, each row once, without a pool.
+    """Batch sampler for a DataLoader that limits batches by tokens. It yields lists of row indices, each row once.
 
     Rows are sorted by length and cut into batches that fill the budget. If all rows of a step had the same length, the
     model would overfit to it. Therefore a batch mixes two neighboring target lengths, shuffled in every epoch, and

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 LIBRARIES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "evaluate", "sacrebleu")
 RECIPE, VERSIONS, DATA_REPORT = "recipe.yaml", "versions.json", "data_report.json"
 METRICS, HISTORY, SAMPLES = "metrics.json", "history.json", "samples.json"
-SAMPLES_TABLE, CURVES, HELD_OUT = "samples.md", "curves.png", "held_out"
+SAMPLES_TABLE, CURVES, BLENDS, HELD_OUT = "samples.md", "curves.png", "blends.png", "held_out"
 # Files published with the model. The recipe is not, since it has local paths.
-PUBLISHED = (METRICS, HISTORY, VERSIONS, SAMPLES_TABLE, CURVES)
+PUBLISHED = (METRICS, HISTORY, VERSIONS, SAMPLES_TABLE, CURVES, BLENDS)
 # Written last in a checkpoint, so a checkpoint without it is incomplete.
 CHECKPOINT_STATE = "trainer_state.json"
 CHECKPOINT_PARTS = ("config.json", "tokenizer_config.json", CHECKPOINT_STATE, "scheduler.pt")
@@ -217,6 +217,11 @@ class RunFolder:
     def curves(self) -> Path:
         """The path of the plot of loss and validation BLEU."""
         return self.path / CURVES
+
+    @property
+    def blends(self) -> Path:
+        """The path of the plot of own and general quality by the share of the tuned weights."""
+        return self.path / BLENDS
 
     def write_metrics(self, metrics: dict) -> None:
         """Write the metrics of the run."""

@@ -349,7 +349,7 @@ def _metrics(
     choice = settings.translator.bleu_tokenizer
     tokenizers = {name: bleu_tokenizer(name or settings.data.target_language, choice) for name in rows}
 
-    def compute(prediction: EvalPrediction) -> dict[str, float]:
+    def compute(prediction: EvalPrediction, samples: int = samples) -> dict[str, float]:
         from .evaluation.translation_metric import TranslationMetric
 
         ids = np.asarray(prediction.predictions)

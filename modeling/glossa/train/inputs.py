@@ -15,8 +15,8 @@ from ..translate.engines.forced import decoder_inputs
 from ..translate.languages import Languages
 from .data.arguments import DataArguments
 from .data.augmentation.shares import PLACEHOLDERS
-from .data.cleaning.report import DataReport
 from .data.cleaning.cleaning import clean
+from .data.cleaning.report import DataReport
 from .data.cleaning.splitting import LARGEST_SPLIT, sample_rows, split_by_component
 from .data.cleaning.statistics import (
     abbreviations,

@@ -311,19 +311,19 @@ class GlossaTrainer(Seq2SeqTrainer):
         with self.speedometer.paused():
             output = self._exact_evaluation(*args, **kwargs)
             if self.watched is not None:
-                output.metrics.update(self._watch())
+                output.metrics.update(self._watch(kwargs.get("metric_key_prefix", "eval")))
             return output
 
-    def _watch(self) -> dict[str, float]:
+    def _watch(self, prefix: str) -> dict[str, float]:
         """The scores of the watched pairs, with names such as `eval_watch_bleu`."""
         rows, compute = self.watched
         own, self.compute_metrics = self.compute_metrics, compute
         try:
             loader = self.get_eval_dataloader(rows)
-            found = self._exact_evaluation(loader, "Watched pairs", metric_key_prefix="eval_watch").metrics
+            found = self._exact_evaluation(loader, "Watched pairs", metric_key_prefix=f"{prefix}_watch").metrics
         finally:
             self.compute_metrics = own
-        return {f"eval_watch_{name}": found[f"eval_watch_{name}"] for name in ("loss", "bleu", "chrf")}
+        return {f"{prefix}_watch_{name}": found[f"{prefix}_watch_{name}"] for name in ("loss", "bleu", "chrf")}
 
     def _exact_evaluation(self, *args, **kwargs) -> EvalLoopOutput:
         # Seq2SeqTrainer would also gather rows that Accelerate repeats to give all processes equal batches.

@@ -62,13 +62,13 @@ class DataArguments:
     )
     watch_loss: float = setting(
         2.0,
-        "With init_from and watch: the tuned weights are blended with the start's so far that BLEU of the watched pairs "
-        "falls by at most this much. Of the blends that do, the best on the validation pairs is kept.",
+        "With init_from and watch: the tuned weights are blended with the start's. Of the blends that lose at most so "
+        "much BLEU on the watched pairs, the best on the validation pairs is kept.",
         interval="[0, inf)",
     )
     replay: list[str] = setting(
         [],
-        "With init_from: text that the start translates well already, mixed into training so that it is not forgotten. "
+        "With init_from: text that the start translates well, mixed into training so that it is not forgotten. "
         "Files of pairs as for data_path; text files with one text per line, which the start translates first; or the "
         "folder of a run, which stands for its training pairs. Default: the run in watch, if it names one.",
     )

@@ -150,7 +150,7 @@ def _check_ignored(settings: Settings) -> None:
 
 
 def _check_replay(settings: Settings) -> None:
-    """Raise `GlossaError` if `replay` is set, but there is no start that could forget, or the pairs cannot be mixed."""
+    """Raise `GlossaError` if `replay` is set, but no start could forget, or the pairs cannot be mixed."""
     data, problem = settings.data, ""
     if not data.replay:
         return
