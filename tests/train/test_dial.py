@@ -26,16 +26,16 @@ POINTS = [
     [("bleu", 2.0, 0.7), ("bleu", 1.5, 0.5), ("bleu", 0.5, 0.0), ("bleu", 10.0, 1.0), ("loss", 2.0, 0.5)],
 )
 def test_the_best_share_is_chosen_that_loses_little(metric, most, share):
-    assert choose(POINTS, metric, most) == share
+    assert choose(POINTS, metric, metric != "loss", most) == share
 
 
 def test_without_watched_pairs_the_better_end_is_chosen():
     ends = [{name: value for name, value in POINTS[place].items() if "watch" not in name} for place in (0, -1)]
-    assert choose(ends, "bleu", 0.0) == 1
+    assert choose(ends, "bleu", True, 0.0) == 1
     ends[1]["bleu"] = 2.9
-    assert choose(ends, "bleu", 50.0) == 0
+    assert choose(ends, "bleu", True, 50.0) == 0
     ends[1]["bleu"] = 3.0  # not worse
-    assert choose(ends, "bleu", 0.0) == 1
+    assert choose(ends, "bleu", True, 0.0) == 1
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def test_shares_are_measured_chosen_and_told(tune, learned_run, watched, capsys,
     asked = []
     monkeypatch.setattr(module, "choose", lambda _, *others: asked.append(others) or 0.4)
     run = tune(watch=watched, watch_loss=1.5, learning_rate=0.01)
-    assert asked == [("chrf", 1.5)]
+    assert asked == [("chrf", True, 1.5)]
     points = [entry for entry in run.history if "blend_loss" in entry]
     assert [point["blend_share"] for point in points] == [number / 10 for number in range(11)]
     evaluations = [entry for entry in run.history if "eval_loss" in entry]

@@ -33,7 +33,7 @@ def test_lines():
     assert evaluation_line(logs | watched, "step 1,100") == (
         "step 1,100: validation loss 3.210, BLEU 12.30, chrF++ 30.21; watched: loss 2.105, BLEU 38.90, chrF++ 58.02"
     )
-    assert evaluation_line(logs, 1100) == "step 1,100: validation loss 3.210, BLEU 12.30, chrF++ 30.21"
+    assert evaluation_line(logs, "step 1,100") == "step 1,100: validation loss 3.210, BLEU 12.30, chrF++ 30.21"
 
 
 @pytest.mark.slow

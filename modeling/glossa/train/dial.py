@@ -59,7 +59,7 @@ def turn(settings: Settings, trainer: GlossaTrainer, start: PreTrainedModel) -> 
         if training.should_save:
             print(evaluation_line(logged, f"{share:.0%} of the tuned weights", "blend"), flush=True)
     metric = str(training.metric_for_best_model).removeprefix("eval_")
-    share = choose(points, metric, settings.data.watch_loss)
+    share = choose(points, metric, bool(training.greater_is_better), settings.data.watch_loss)
     blend_into(model, first, tuned, share)
     if training.lora_rank and training.should_save:
         scale_adapter(RunFolder(training.output_dir).path / ADAPTER, share)

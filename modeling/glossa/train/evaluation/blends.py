@@ -7,15 +7,16 @@ NAMES = ("share", "bleu", "chrf", "loss", "watch_bleu", "watch_chrf", "watch_los
 COLUMNS = {"bleu": "BLEU", "chrf": "chrF++", "watch_bleu": "watched: BLEU", "watch_chrf": "chrF++"}
 
 
-def choose(points: Sequence[Mapping[str, float]], metric: str, most: float) -> float:
+def choose(points: Sequence[Mapping[str, float]], metric: str, greater: bool, most: float) -> float:
     """The best share by `metric` on the validation pairs of those that lose at most `most` BLEU on the watched pairs.
 
     Args:
         points: The scores of each share, by `NAMES`, the start first. Without watched pairs none is excluded.
         metric: bleu, chrf or loss. Of equal shares, the largest is the best.
+        greater: Whether a greater value of the metric is better.
         most: BLEU that the watched pairs may lose.
     """
-    sign, least = -1 if metric == "loss" else 1, points[0].get("watch_bleu", 0.0) - most
+    sign, least = 1 if greater else -1, points[0].get("watch_bleu", 0.0) - most
     allowed = [point for point in points if point.get("watch_bleu", least) >= least]
     return max((sign * point[metric], point["share"]) for point in allowed)[1]
 
