@@ -61,10 +61,11 @@ def test_a_watched_run_is_replayed_by_itself(settings, tiny_run):
     assert pairs(splits["watch_test"]) == pairs(RunFolder(tiny_run).load_held_out("test"))
 
 
-def test_only_what_all_passes_need_is_drawn(settings, tmp_path, tiny_run):
-    rows = [(f"a{number} z.", f"z a{number}!") for number in range(400)]
+def test_only_what_all_passes_need_is_drawn(settings, tmp_path):
+    """The 96 training pairs have 480 characters in their sources, as 69 replayed pairs of 7 characters have."""
+    rows = [(f"a{number:03} z.", f"z a{number:03}!") for number in range(400)]
     _, counts = inputs(settings(replay=write(tmp_path / "general.tsv", rows)))
-    assert counts == {"read": 400, "overlap": 0, "not_drawn": 400 - 3 * 96, "kept": 3 * 96}
+    assert counts == {"read": 400, "overlap": 0, "not_drawn": 400 - 3 * 69, "kept": 3 * 69}
     _, counts = inputs(settings(replay=tmp_path / "general.tsv", replay_size=40))
     assert counts["kept"] == 120
     _, counts = inputs(settings(replay=tmp_path / "general.tsv", replay_size=40, num_train_epochs=None))
@@ -147,7 +148,7 @@ def test_replay_of_one_line_is_refused(tmp_path, settings):
     with pytest.raises(GlossaError, match=r"replay is .*one.tsv, of which 1 of 1 pairs can be used. At least 100"):
         load_inputs(settings(replay=tmp_path / "one.tsv"))
     (tmp_path / "one.txt").write_text("a z.\n")
-    with pytest.raises(GlossaError, match=r"1 of 1 texts can be used. At least 100 are needed, and best 288"):
+    with pytest.raises(GlossaError, match=r"1 of 1 texts can be used. At least 100 are needed, and best 360"):
         load_inputs(settings(replay=tmp_path / "one.txt"))
     with pytest.raises(GlossaError, match=r"replay has texts \(.*one.txt\) and pairs \(.*one.tsv\)"):
         load_inputs(parse_settings(["--init_from", "x", "--replay", *map(str, tmp_path.glob("one.*"))]))

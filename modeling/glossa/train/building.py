@@ -258,7 +258,7 @@ def build_trainer(
         callbacks.append(EarlyStoppingCallback(patience))
     rows, augmentation, replayed = tokenized["train"], augmentation_of(settings), (0, 0)
     if "replay" in tokenized:
-        replayed = len(tokenized["replay"]), replayed_in_a_pass(settings.data, len(rows))
+        replayed = len(tokenized["replay"]), replayed_in_a_pass(settings.data, data["train"], data["replay"])
         rows = concatenate_datasets([tokenized["replay"], rows])
     augmented = None
     if augmentation is not None:

@@ -35,7 +35,6 @@ from .plan.sizing import choosable, tuned_passes
 
 logger = logging.getLogger(__name__)
 
-RATIO = 1  # replayed pairs in a pass for each training pair
 FEWEST = 100  # minimum number of replayed pairs: fewer are learned by heart
 SIDES = ["source", "target"]
 
@@ -47,9 +46,10 @@ def replayed_paths(settings: Settings) -> list[str]:
     return data.replay or (data.watch[:1] if watched and not is_stream(data) else [])
 
 
-def replayed_in_a_pass(data: DataArguments, pairs: int) -> int:
-    """How many replayed pairs a pass over `pairs` training pairs has."""
-    return data.replay_size or RATIO * pairs
+def replayed_in_a_pass(data: DataArguments, train: Dataset, replay: Dataset) -> int:
+    """How many of the pairs `replay` a pass over the pairs `train` has: `replay_size`, or as much source text."""
+    own, other = (sum(map(len, rows["source"][:])) for rows in (train, replay))
+    return data.replay_size or round(len(replay) * own / max(other, 1))
 
 
 def load_replay(settings: Settings, splits: DatasetDict, report: DataReport) -> Dataset | None:
@@ -70,14 +70,14 @@ def load_replay(settings: Settings, splits: DatasetDict, report: DataReport) -> 
     paths, data = replayed_paths(settings), settings.data
     if not paths:
         return None
-    pairs, passes = len(splits["train"]), settings.training.num_train_epochs
+    passes = settings.training.num_train_epochs
     if "num_train_epochs" in choosable(settings):
-        passes = tuned_passes(pairs)
-    wanted = math.ceil(passes * replayed_in_a_pass(data, pairs))
+        passes = tuned_passes(len(splits["train"]))
     held_out = [rows for name, rows in splits.items() if name != "train"]
     is_text = _is_text(paths)
     found = _texts(paths, data) if is_text else _pairs(paths, data, held_out)
     apart = without_sides(found, held_out)
+    wanted = math.ceil(passes * replayed_in_a_pass(data, splits["train"], apart))
     chosen = sample_rows(apart, wanted, data.split_seed)
     counts = {"read": len(found), "overlap": len(found) - len(apart), "not_drawn": len(apart) - len(chosen)}
     if is_text and len(chosen) >= FEWEST:

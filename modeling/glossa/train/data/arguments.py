@@ -74,8 +74,8 @@ class DataArguments:
     )
     replay_size: int | None = setting(
         None,
-        "Replayed pairs in each pass, other ones in each as far as there are enough. Default: as many as training "
-        "pairs.",
+        "Replayed pairs in each pass, other ones in each as far as there are enough. Default: as much text as the "
+        "training pairs have.",
         interval="[1, inf)",
     )
     source_language: str = setting("en", "Code of the source language, as in the data; a name (German) works too.")
