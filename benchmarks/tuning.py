@@ -43,9 +43,11 @@ BY_HAND = {  # with the default rate of the Trainer, and with a higher one
     f"MarianMT, Seq2SeqTrainer, rate {rate:g}": rate for rate in (5e-5, 5e-4)
 }
 WATCHED, FEWER = "tuned, `--watch START`", "tuned, 4 passes"
+SHORT = f"{WATCHED}, 4 passes"  # the steps of the tuned model without replay
 REPLAYED = {f"tuned, {size:,} replayed in a pass": size for size in (2000, 10_000)}
 OPTIONS: dict[str, list[str]] = {  # of `glossa train`, with START for the start
     TUNED: [], LORA: ["--lora_rank", "16"], WATCHED: ["--watch", "START"], FEWER: ["--num_train_epochs", "4"],
+    SHORT: ["--watch", "START", "--num_train_epochs", "4", "--eval_steps", "0.25", "--save_steps", "0.25"],
     **{f"tuned, LoRA of rank {rank}": ["--lora_rank", str(rank)] for rank in (4, 64)},
     **{name: ["--replay", "START", "--replay_size", str(size)] for name, size in REPLAYED.items()},
 }  # fmt: skip
