@@ -47,7 +47,7 @@ SHORT = f"{WATCHED}, 4 passes"  # the steps of the tuned model without replay
 REPLAYED = {f"tuned, {size:,} replayed in a pass": size for size in (2000, 10_000)}
 OPTIONS: dict[str, list[str]] = {  # of `glossa train`, with START for the start
     TUNED: [], LORA: ["--lora_rank", "16"], WATCHED: ["--watch", "START"], FEWER: ["--num_train_epochs", "4"],
-    SHORT: ["--watch", "START", "--num_train_epochs", "4", "--eval_steps", "0.25", "--save_steps", "0.25"],
+    SHORT: ["--watch", "START", "--num_train_epochs", "4", "--eval_strategy", "epoch"],
     **{f"tuned, LoRA of rank {rank}": ["--lora_rank", str(rank)] for rank in (4, 64)},
     **{name: ["--replay", "START", "--replay_size", str(size)] for name, size in REPLAYED.items()},
 }  # fmt: skip

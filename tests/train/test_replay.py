@@ -143,6 +143,12 @@ def test_replay_needs_a_start_and_pairs_that_are_copied(tmp_path, settings, chan
         check_before_data(settings(replay=tmp_path / "one.tsv", **changes))
 
 
+def test_settings_of_replay_alone_are_refused(settings):
+    for name, value in (("replay_size", 9), ("watch_loss", 1.5)):
+        with pytest.raises(GlossaError, match=f"{name} is {value}, but watch and replay are empty. Leave {name} out"):
+            check_before_data(settings(**{name: value}))
+
+
 def test_replay_of_one_line_is_refused(tmp_path, settings):
     write(tmp_path / "one.tsv", [("a z.", "z a!")])
     with pytest.raises(GlossaError, match=r"replay is .*one.tsv, of which 1 of 1 pairs can be used. At least 100"):

@@ -1,5 +1,6 @@
 """The end of tuning: how much of the tuned weights is kept, so that little is forgotten and nothing is made worse."""
 
+import logging
 from functools import partial
 from typing import Any
 
@@ -18,6 +19,8 @@ from .plan.devices import is_sharded, uses_deepspeed
 from .progress import evaluation_line
 from .trainer import GlossaTrainer
 
+logger = logging.getLogger(__name__)
+
 SHARES = tuple(number / 10 for number in range(11))  # of the tuned weights
 ENDS = (0.0, 1.0)
 TESTS = {"test": "own", "watch_test": "watched"}  # splits that choose nothing, and their names
@@ -29,6 +32,7 @@ def can_turn(settings: Settings, trainer: GlossaTrainer) -> bool:
     if start is None or RunFolder(start).recipe.get("objective", "translation") != "translation":
         return False
     if is_sharded(training) or uses_deepspeed(training):
+        logger.info("With FSDP or DeepSpeed, no blend with the start is tried. The tuned weights are saved.")
         return False
     return bool(training.load_best_model_at_end and training.predict_with_generate and trainer.compute_metrics)
 

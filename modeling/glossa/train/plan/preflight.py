@@ -150,8 +150,11 @@ def _check_ignored(settings: Settings) -> None:
 
 
 def _check_replay(settings: Settings) -> None:
-    """Raise `GlossaError` if `replay` is set, but no start could forget, or the pairs cannot be mixed."""
+    """Raise `GlossaError` if `replay` is set without a start that could forget, or its size without itself."""
     data, problem = settings.data, ""
+    for name, needed in (("watch_loss", data.watch), ("replay_size", data.replay or data.watch)):
+        if name in settings.named and not needed:
+            raise GlossaError(f"{name} is {getattr(data, name)}, but watch and replay are empty. Leave {name} out.")
     if not data.replay:
         return
     if not settings.translator.init_from:
