@@ -29,9 +29,9 @@ from glossa.train.blending import blend_folders
 from glossa.train.evaluation.scoring import score_translators
 from glossa.train.plan.arguments import parse_settings
 from glossa.train.run import train
+from glossa.translate.build import build_translator
 from glossa.translate.interface import Search
 from glossa.translate.loading import load_model, load_tokenizer
-from glossa.translate.translator import Translator
 
 from .reproduce import DOCS, add_result, read_commit, read_results, write_table
 from .timing import machine, table
@@ -43,15 +43,15 @@ BY_HAND = {  # with the default rate of the Trainer, and with a higher one
     f"MarianMT, Seq2SeqTrainer, rate {rate:g}": rate for rate in (5e-5, 5e-4)
 }
 WATCHED, FEWER = "tuned, `--watch START`", "tuned, 4 passes"
-SHORT = f"{WATCHED}, 4 passes"  # the steps of the tuned model without replay
+SHORT = "tuned, 4 passes, with replay"  # about the steps of the tuned model without replay
 REPLAYED = {f"tuned, {size:,} replayed in a pass": size for size in (2000, 10_000)}
 OPTIONS: dict[str, list[str]] = {  # of `glossa train`, with START for the start
     TUNED: [], LORA: ["--lora_rank", "16"], WATCHED: ["--watch", "START"], FEWER: ["--num_train_epochs", "4"],
-    SHORT: ["--watch", "START", "--num_train_epochs", "4", "--eval_strategy", "epoch"],
+    SHORT: ["--replay", "START", "--num_train_epochs", "4", "--eval_strategy", "no"],
     **{f"tuned, LoRA of rank {rank}": ["--lora_rank", str(rank)] for rank in (4, 64)},
     **{name: ["--replay", "START", "--replay_size", str(size)] for name, size in REPLAYED.items()},
 }  # fmt: skip
-BLENDS = {f"{name}, {share:.0%} of it": (name, share) for name in (TUNED, *REPLAYED) for share in (0.7, 0.5)}
+BLENDS = {f"{name}, {share:.0%} of it": (name, share) for name in (TUNED, SHORT, *REPLAYED) for share in (0.7, 0.5)}
 FORGETTING = tuple(name for name in OPTIONS if name not in (TUNED, LORA))
 ROWS = (START, ALONE, TUNED, LORA, MARIAN, MARIAN_TUNED, *BY_HAND, *FORGETTING, *BLENDS)
 SEEDLESS = (START, MARIAN)
@@ -205,7 +205,7 @@ def scores(model: str | Path, arguments: argparse.Namespace, files: dict[str, Pa
         "help": Dataset.from_dict({"source": [row[0] for row in lines], "target": [row[1] for row in lines]}),
         "general": RunFolder(arguments.start).load_held_out("test"),
     }
-    translator = Translator(load_model(str(model)), load_tokenizer(str(model)), Search(BEAMS))
+    translator = build_translator([str(model)], "auto", search=Search(BEAMS))
     found = {}
     for name, pairs in tests.items():
         (result,) = score_translators([translator], pairs, n_bootstrap=0).values()
