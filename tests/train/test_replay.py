@@ -3,10 +3,12 @@
 import json
 
 import pytest
+from datasets import Dataset, DatasetDict
 from small_models import QUIET, UNSIZED
 
 from glossa.base.errors import GlossaError
 from glossa.base.run_folder import RunFolder
+from glossa.train.data.matching import with_matches
 from glossa.train.inputs import load_inputs
 from glossa.train.plan.arguments import parse_settings
 from glossa.train.plan.preflight import check_before_data
@@ -176,3 +178,11 @@ def test_a_run_without_its_data_is_refused(settings, tmp_path, tiny_run):
         GlossaError, match=r"whose training pairs cannot be read: .*gone.tsv.* Restore them, or give a"
     ):
         load_inputs(settings(replay=run))
+
+
+def test_replayed_pairs_have_matches_too():
+    texts = ["the old house is very big", "the old house is very small"]
+    replay = Dataset.from_dict({"source": texts, "target": ["a", "b"]})
+    train = Dataset.from_dict({"source": ["nobody knows"], "target": ["c"]})
+    found = with_matches(DatasetDict(train=train, replay=replay))
+    assert found["replay"]["match_source"][:] == texts[::-1] and found["train"]["match_source"][:] == [""]

@@ -16,7 +16,7 @@ Weights = Mapping[str, torch.Tensor]
 
 @torch.no_grad()
 def blend_into(model: torch.nn.Module, start: Weights, tuned: Weights, share: float) -> None:
-    """Set the weights of `model` to `start + share * (tuned - start)`, computed in float32 at least.
+    """Set the weights of `model` to `start + share * (tuned - start)`, in the more exact type of both.
 
     For a model tuned with LoRA, whose adapters are merged, this is the scale of the adapters.
 
@@ -28,10 +28,8 @@ def blend_into(model: torch.nn.Module, start: Weights, tuned: Weights, share: fl
     """
     for name, weight in model.state_dict().items():
         old, new = start[name].to(weight.device), tuned[name].to(weight.device)
-        if share in (0, 1) or not weight.is_floating_point():
-            weight.copy_(new if share else old)
-        else:
-            kind = torch.promote_types(weight.dtype, torch.float32)
+        if weight.is_floating_point():
+            kind = torch.promote_types(old.dtype, new.dtype)
             weight.copy_(torch.lerp(old.to(kind), new.to(kind), share))
 
 
