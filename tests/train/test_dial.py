@@ -114,6 +114,16 @@ def test_a_start_that_is_kept_for_the_watched_pairs_is_said(tune, learned_run, w
     assert last.startswith("No blend is better than the start and loses at most 2 BLEU on the watched pairs")
 
 
+def test_another_loss_chooses_again_without_training(tune, watched):
+    first = tune(watch=watched, learning_rate=0.01)
+    points, steps = first.metrics["blend"]["points"], [entry["step"] for entry in first.history if "loss" in entry]
+    again = tune(watch=watched, learning_rate=0.01, watch_loss=90.0, resume_from_checkpoint="true")
+    assert [entry["step"] for entry in again.history if "loss" in entry] == steps
+    for old, new in zip(points, again.metrics["blend"]["points"], strict=True):
+        assert new == pytest.approx(old)
+    assert again.metrics["blend"]["share"] == max((point["chrf"], point["share"]) for point in points)[1]
+
+
 def test_the_last_weights_stay_if_the_best_are_not_wanted(tune, tiny_pairs):
     run = tune(data_path=tiny_pairs, learning_rate=3.0, warmup_steps=0, load_best_model_at_end=False)
     assert "blend" not in run.metrics and not any("blend_loss" in entry for entry in run.history)

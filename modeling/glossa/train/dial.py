@@ -85,6 +85,7 @@ def tell(
         return
     tokenize = bleu_tokenizer(settings.data.target_language, settings.translator.bleu_tokenizer)
     start.to(model.device)  # type: ignore[arg-type]
+    model.config.use_cache = True  # the Trainer turns it off for training
     both = [Translator(one.eval(), tokenizer, Search(1), execution=Execution(shared=True)) for one in (start, model)]
     for split, name in TESTS.items():
         if split not in splits:

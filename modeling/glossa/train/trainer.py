@@ -94,14 +94,9 @@ class GlossaTrainer(Seq2SeqTrainer):
         if self.train_dataset is not None:
             self.batch_sampler = self._build_batch_sampler()
             self._fit_batches = draw_fit_batches(self.train_dataset, self.data_collator, args.order_seed)
-        self.first_step = FirstStep()
-        self.add_callback(self.first_step)
-        self.add_callback(EpochOrder(self))
-        self.add_callback(WriteChecksums())
-        self.signals = SaveOnSignal(self)
-        self.add_callback(self.signals)
-        self.energy = EnergyMeter()
-        self.add_callback(self.energy)
+        self.first_step, self.signals, self.energy = FirstStep(), SaveOnSignal(self), EnergyMeter()
+        for callback in (self.first_step, EpochOrder(self), WriteChecksums(), self.signals, self.energy):
+            self.add_callback(callback)
         self._evaluation_sums: torch.Tensor | None = None
         self.speedometer = Speedometer(self.args.device)
         self._step_batches: list[dict[str, torch.Tensor]] = []

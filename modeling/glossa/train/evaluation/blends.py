@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-NAMES = ("share", "bleu", "chrf", "loss", "watch_bleu", "watch_chrf", "watch_loss")
+NAMES = ("share", "bleu", "chrf", "loss", "token_accuracy", "watch_bleu", "watch_chrf", "watch_loss")
 COLUMNS = {"bleu": "BLEU", "chrf": "chrF++", "watch_bleu": "watched: BLEU", "watch_chrf": "chrF++"}
 
 
@@ -12,7 +12,7 @@ def choose(points: Sequence[Mapping[str, float]], metric: str, greater: bool, mo
 
     Args:
         points: The scores of each share, by `NAMES`, the start first. Without watched pairs none is excluded.
-        metric: bleu, chrf or loss. Of equal shares, the largest is the best.
+        metric: bleu, chrf, loss or token_accuracy. Of equal shares, the largest is the best.
         greater: Whether a greater value of the metric is better.
         most: BLEU that the watched pairs may lose.
     """
