@@ -13,6 +13,10 @@ BENCHMARKS = {
     "serving": ("serving", "throughput and latency of `glossa serve` with many clients, and of its engine alone"),
     "web": ("web", "an exported page in Chromium: files, start, speed, typing"),
     "numbers": ("numbers", "changed numbers in references: those that are missed, and true ones that are accused"),
+    "fidelity": (
+        "fidelity",
+        "numbers, addresses and placeholders in translations: kept, moved, changed",
+    ),
     "start": ("start", "seconds and CPU-seconds of `glossa translate` from a cold start, by engine"),
     "documents": ("documents", "seconds that documents take without the model, and how they grow with their size"),
     "memory": (

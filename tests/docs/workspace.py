@@ -245,7 +245,9 @@ def train_runs(space):
     runs = {
         "de-en": f"{german} {small}",
         "my-marian": f"{german} {small.replace('--num_key_value_heads 2', '')} {classic}",
-        "en-de": f"{english} {small.replace('--vocab_size 320', '--tokenizer runs/de-en')}",
+        # Long enough that it writes words, which a teacher must.
+        "en-de": f"{english} {small.replace('--vocab_size 320', '--tokenizer runs/de-en')} --max_steps 60 "
+                 "--learning_rate 0.02 --eval_steps 60 --save_steps 60",
         "quickstart": f"quickstart {small} --max_train_samples 2000", "many": f"many.yaml {small}",
     }  # fmt: skip
     commands = [[*options.split(), "--output_dir", f"runs/{name}"] for name, options in runs.items()]

@@ -140,6 +140,9 @@ def spelled(text: str, words: Words) -> Iterator[tuple[str, str]]:
     for word in WORD.finditer(text):
         at = max(word.start(), done)
         while at < word.end():
+            if not _may_begin(text, at, words):  # most words, in less time than the next line takes
+                at = word.end() if words.spaced else at + 1
+                continue
             values, end = _row(text, at, words)
             whole = _ends(text, end, words)
             for value, kind in _combined(values):
@@ -181,12 +184,23 @@ def _parts_of_word(text: str, at: int, words: Words) -> tuple[list[Values], int]
 
 def _phrase(text: str, at: int, words: Words) -> tuple[Values, int] | None:
     """The values of the number words at a place and their end: the longest that end where a word does, or any."""
-    lengths = words.lengths.get(text[at : at + 2].ljust(2), ())
+    if not _may_begin(text, at, words):
+        return None
+    lengths = words.lengths[_start(text, at)]
     ends = [end for end in (at + length for length in lengths) if end <= len(text) and text[at:end] in words.values]
     if not ends:
         return None
     end = next((end for end in ends if _ends(text, end, words)), ends[0])
     return words.values[text[at:end]], end
+
+
+def _start(text: str, at: int) -> str:
+    return text[at : at + 2].ljust(2)
+
+
+def _may_begin(text: str, at: int, words: Words) -> bool:
+    """Whether a number word begins with the next two letters."""
+    return _start(text, at) in words.lengths
 
 
 def _ends(text: str, at: int, words: Words) -> bool:

@@ -4,7 +4,7 @@ A figure is a number with digits of any script. Values are strings such as "1234
 """
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -103,7 +103,7 @@ def find_numbers(text: str, language: str | None = None) -> Numbers:
     roman = Counter(str(_roman(found[0])) for found in ROMAN.finditer(text))
     words = number_words(language)
     figures, doubled, pairs, rest = _read_figures(folded(text), words)
-    kinds: dict[str, Counter[str]] = {kind: Counter() for kind in (CLEAR, OTHER, WEAK, MONTH)}
+    kinds: dict[str, Counter[str]] = defaultdict(Counter)
     for value, kind in spelled(rest, words) if words else ():
         kinds[kind][value] += 1
     weak = Counter({value: kinds[WEAK][value] for value in WEAK_VALUES})

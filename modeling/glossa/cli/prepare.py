@@ -93,6 +93,11 @@ def with_back_translations(options: PrepareOptions, data: "DataArguments", folde
                 workers=None if options.ray is not None else options.processes,
             )
         )
+    if not pairs.stat().st_size:
+        raise GlossaError(
+            f"No translation of {options.teacher} can be used for training. Look at some of them with `glossa "
+            f"translate`, and give a teacher that knows texts like those of {' '.join(options.back_translate)}."
+        )
     made = {"name": "back-translations", "data_path": [str(pairs)], "tag": options.tag}
     made |= {"source_column": "source", "target_column": "target"}
     sources: list = [*(list[Any](data.sources) or [described(data)]), made]

@@ -9,7 +9,7 @@ from .facts_glossa import EMOJI, WIDE
 _OUTSIDE = rf"\s<>\"'«»“”{WIDE}"  # characters that end an address
 ADDRESS = re.compile(
     # A bracket that closes inside belongs to the address. Other marks belong to it if more follows.
-    rf"(?:https?://|www\.)(?:\([^{_OUTSIDE}()\[\]]*\)|\[[^{_OUTSIDE}()\[\]]*\]"
+    rf"(?:https?://(?:[{WIDE}]{{1,63}}\.)*|www\.)(?:\([^{_OUTSIDE}()\[\]]*\)|\[[^{_OUTSIDE}()\[\]]*\]"
     rf"|[^{_OUTSIDE}.,;:!?)\]]|[.,;:!?)\]]++(?=[^{_OUTSIDE}]))++"
     # The start of a word, and 64 characters (RFC 5321): the time is linear in the length of the text.
     rf"|(?<![^\W{WIDE}])(?<![.+-])(?:[^\W{WIDE}]|[.+-]){{1,64}}@(?:[^\W{WIDE}]|-)+(?:\.(?:[^\W{WIDE}]|-)+)+"
@@ -67,9 +67,26 @@ KINDS = {
             r"|jpe?g|svg|pdf|docx?|xlsx?|csv|tsv|xml|cfg|ini|conf|log|c|h|cpp|rs|go|java|jar|php|sql)(?![\w-]|\.\w)",
         )
     ),
+    "code": r"`[^`\n]{1,80}`",
+    # snake_case, camelCase, utf-8, d41d8cd9, a.dotted.name.
+    "identifier": "|".join(
+        (
+            # Not Sa_ve, whose letter after the low line is the key of a menu.
+            r"(?<![\w.-])(?:[a-z][a-z0-9]{2,30}(?:_[a-z0-9]{3,30})+|[A-Z][A-Z0-9]{1,30}(?:_[A-Z0-9]{2,30})+"
+            r"|[a-z][a-z0-9]{0,30}(?:_[a-z0-9]{1,30}){2,9})(?:\(\))?(?![\w-])",
+            r"(?<![\w.-])[a-z]{2,30}[A-Z][A-Za-z0-9]{1,50}(?:\(\))?(?![\w-])",
+            r"(?<![\w.-])[a-z]{2,20}-\d{1,6}(?![\w.-])",
+            r"(?<![\w.-])[a-z]\w{0,30}(?:\.[a-z]\w{1,30}){2,6}(?:\(\))?(?![\w-]|\.\w)",
+            r"(?<![\w.-])(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64}(?![\w-])",
+        )
+    ),
+    # IBAN, ISBN, and telephone numbers with the code of their country.
+    "account": r"(?<!\w)[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}(?: ?[A-Z0-9]{1,3})?(?!\w)"
+    r"|(?<![\w-])97[89](?:-\d{1,7}){3}-\d(?![\w-])|(?<![\w+])\+\d{1,3}(?:[ ./-]?\(?\d{1,9}\)?){2,6}(?!\w)",
     "option": r"(?<![\w%‰€$£°)\]}])(?<!\w[\"'“”’»])--?[A-Za-z][\w-]+(?:=\S*\w)?",  # --option; not 5%-Hürde
     "version": r"(?<![\w.])v\d+(?:\.\d+)*(?:[-+.]?(?:alpha|beta|rc|dev|post)\.?\d*)?(?!\w)"
-    r"|(?<![\w.])\d+(?:\.\d+){3}:\d+(?!\w)|(?<![\w.])\d+(?:\.\d+){2,}(?![\w.])",  # an IP address and its port
+    r"|(?<![\w.])\d+(?:\.\d+){3}:\d+(?!\w)"  # an IP address and its port
+    r"|(?<![\w.])\d+(?:\.\d+){2,}(?:-(?:alpha|beta|rc|dev|post)\.?\d*)?(?![\w.])",
     "measure": rf"(?<![\w.,])\d+(?:[.,]\d+)*[ \u00a0\u202f]?{_UNITS}(?![\w(]|/\w)",
     "number": r"(?<![\w.])0x[0-9a-fA-F]+(?!\w)",
     "emoji": EMOJI,

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.errors import GlossaError
 from ..model.batches_glossa import check_beams, fits
-from ..model.segments_glossa import Segment, as_model_reads, has_more, segment_text, with_stop
+from ..model.segments_glossa import Segment, as_model_reads, has_more, segment_text
 from ..model.sentences_glossa import clean_text
 from ..model.spans_glossa import Span, find_spans
 from .confidence import FEWEST, UNCERTAIN
 from .engines.generate import GenerateEngine
 from .interface import Checks, Engine, Execution, Search, Translation
 from .languages import Languages, tag_problem, take_tag
+from .second_try import SecondTry
 from .sentences import Asked, SentenceTranslator
 from .texts.alignment import Aligner, AttentionAligner, aligned, link_rows
 from .texts.labels import Label
-from .texts.spans import MOVED, pair_of, put_spans, without
 from .texts.tags import Piece, Tagged
 from .texts.text import Reading, ReadMatch, Sentence, Target, Text
 
@@ -260,39 +260,10 @@ class Translator:
         for sentence, found in zip(again, translator.translate(asked), strict=True):
             sentence.translations = found
         broken = [sentence for sentence in sentences if not sentence.write(sentence.translations)]
-        self._translate_without_spans(broken, translator)
+        SecondTry(translator, self.aligner(translator)).translate(sentences, broken)
 
     def _read(self, segment: Segment, numbered: bool) -> Segment:
         return as_model_reads(segment, self.engine.profile, numbered)
-
-    def _translate_without_spans(self, sentences: list[Sentence], translator: SentenceTranslator) -> None:
-        bare = [without(sentence.source, sentence.segment.spans) for sentence in sentences]
-        own = [self._bare(sentence, rest.text) for sentence, rest in zip(sentences, bare, strict=True)]
-        asked = [Asked(sentence.asked, sentence.target.prefix) for sentence in own]
-        pairs = []
-        for sentence, found in zip(own, translator.translate(asked), strict=True):
-            sentence.write(found)
-            pairs += [pair_of(sentence.source, each.text) for each in sentence.translations]
-        weights = iter(zip(pairs, aligned(self.aligner(translator), pairs), strict=True))
-        for sentence, rest, found_without in zip(sentences, bare, own, strict=True):
-            sentence.translations, sentence.places = [], []
-            for each, (pair, links) in zip(found_without.translations, weights, strict=False):
-                text, places, certain = put_spans(sentence.source, sentence.segment.spans, rest, pair, links)
-                problem = each.problem if certain else MOVED
-                if not each.text.strip():
-                    text, places, problem = "", [], each.problem
-                sentence.translations.append(replace(each, text=text, problem=problem))
-                sentence.places.append(places)
-                sentence.lower_start(-1)
-
-    def _bare(self, sentence: Sentence, text: str) -> Sentence:
-        """A sentence of which only `text` is left."""
-        segment = self._read(Segment(text, ""), numbered=False)
-        if self.engine.profile.add_stops and not sentence.reading.cut:
-            segment = with_stop(segment)
-        label = sentence.reading.label and Label.of(segment, sentence.reading.label.strict)
-        reading = replace(sentence.reading, label=label)
-        return replace(sentence, segment=segment, reading=reading, match=ReadMatch(), translations=[], places=[])
 
     def aligner(self, translator: SentenceTranslator | None = None) -> Aligner:
         """Links the words of texts and translations, in the language of `translator` or the one that is chosen."""

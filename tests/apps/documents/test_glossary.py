@@ -259,7 +259,7 @@ class TestCommand:
         for name, more in (("one", []), ("two", ["--workers", "1"])):
             files = ["--input", str(tmp_path / "a.txt"), "--output", str(tmp_path / f"{name}.txt")]
             main([str(tiny_run), *files, *terms, *more])
-            assert "3 terms found: 3 used, 3 of them by a second search" in capfd.readouterr().err
+            assert "3 terms found: 3 used (3 by a second search), 0 not used." in capfd.readouterr().err
         assert (tmp_path / "one.txt").read_text() == (tmp_path / "two.txt").read_text()
 
     def test_a_job_does_not_continue_with_another_glossary(self, tmp_path):

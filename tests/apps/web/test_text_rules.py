@@ -79,11 +79,11 @@ def compare(texts, tmp_path):
 
 
 def strings():
-    """Every string of the tests that could be a text."""
+    """Strings of the tests that could be texts: every fourth of a file."""
     for path in sorted(TESTS.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and 2 < len(node.value) < 3000:
-                yield node.value
+        nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        found = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+        yield from [text for text in found if 2 < len(text) < 3000][::4]
     lines = (TESTS / "model" / "sentences.tsv").read_text(encoding="utf-8").splitlines()
     yield from (line.partition("\t")[2] for line in lines)
 
@@ -105,9 +105,9 @@ def test_a_translation_without_a_letter_or_digit_is_empty(tmp_path):
 
 @needs_node
 @pytest.mark.slow
-def test_every_string_of_the_tests_has_the_same_segments(tmp_path):
+def test_strings_of_the_tests_have_the_same_segments(tmp_path):
     texts = pairs_of(strings())
-    assert len(texts) > 5000
+    assert len(texts) > 2000
     compare(texts, tmp_path)
 
 
@@ -121,19 +121,19 @@ def test_random_sentences_of_abbreviations_and_marks_have_the_same_segments(tmp_
     ]  # fmt: skip
     texts = [
         "".join(word + generator.choice(marks) for word in generator.choices(words, k=generator.randint(2, 14)))
-        for _ in range(2500)
+        for _ in range(600)
     ]
     compare(pairs_of(texts), tmp_path)
 
 
 def sentences():
-    """Real sentences in Latin, Devanagari, Han, kana and, in Swahili, Latin again; 2,500 of each."""
+    """Real sentences in Latin, Devanagari, Han, kana and, in Swahili, Latin again; 300 of each, and their English."""
     for language in ("hi", "zh", "sw", "pt-BR"):
         with zipfile.ZipFile(DATA / "tico19" / f"all.en-{language}.tmx.zip") as archive:
             text = archive.read(archive.namelist()[0]).decode()
-        yield from itertools.islice(re.findall(r"<seg>(.*?)</seg>", text, re.DOTALL), 5000)
+        yield from itertools.islice(re.findall(r"<seg>(.*?)</seg>", text, re.DOTALL), 600)
     with gzip.open(DATA / "libreoffice-help" / "en-ja.tsv.gz", "rt", encoding="utf-8") as lines:
-        yield from itertools.islice((line.rstrip("\n").split("\t")[-1] for line in lines), 2500)
+        yield from itertools.islice((line.rstrip("\n").split("\t")[-1] for line in lines), 300)
 
 
 @pytest.mark.slow
@@ -141,7 +141,7 @@ def sentences():
 @pytest.mark.skipif(not DATA.is_dir(), reason="this test needs ../shared/data")
 def test_real_sentences_of_several_scripts_have_the_same_segments(tmp_path):
     texts = pairs_of(sentences())
-    assert len(texts) > 20_000
+    assert len(texts) > 3000
     compare(texts, tmp_path)
 
 

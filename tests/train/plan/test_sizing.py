@@ -308,14 +308,15 @@ def test_a_resumed_recipe_keeps_its_passes(tmp_path, caplog, hours, warned):
     ]
 
 
-def test_a_vocabulary_that_alone_is_chosen_may_be_smaller(caplog):
-    named = {"d_model": 64, "dropout": 0.1, "num_train_epochs": 2, "learning_rate": 1e-3, "eval_strategy": "no"}
+def test_a_vocabulary_that_the_text_made_smaller_is_no_option_of_another_run(caplog):
+    named = {"d_model": 64, "num_train_epochs": 2, "learning_rate": 1e-3, "eval_strategy": "no"}
     settings = chosen(70, *command_line(named | {"save_strategy": "no"}))
-    assert {name for name, origin in settings.origins.items() if origin.kind == "chosen"} == {"vocab_size"}
+    assert {name for name, origin in settings.origins.items() if origin.kind == "chosen"} == {"vocab_size", "dropout"}
     settings = sizing.resolve_vocabulary_size(settings, range(300))
     with caplog.at_level(logging.INFO):
         sizing.show_choices(settings)
-    assert caplog.messages == ["Chosen for 70 training pairs on a CPU: --vocab_size 300"]
+    assert settings.tokenizer.vocab_size == 300
+    assert caplog.messages == ["Chosen for 70 training pairs on a CPU: --dropout 0.2"]
 
 
 def test_hours_must_be_positive_and_alone(tmp_path):

@@ -160,7 +160,8 @@ def choose_settings(settings: Settings, pairs: int, texts: Sequence[str] = ()) -
 def show_choices(settings: Settings) -> None:
     """Log the chosen settings, as options to repeat them in another run.
 
-    Call this after the trials, since the vocabulary may be smaller than chosen, and fewer passes may fit into `hours`.
+    Call this after the trials, since fewer passes may fit into `hours`. A vocabulary that the text has made smaller is
+    left out; another run finds its size by itself.
     """
     chosen = {name: origin.reason for name, origin in settings.origins.items() if origin.kind == "chosen"}
     if not chosen:
@@ -282,4 +283,5 @@ def resolve_vocabulary_size(settings: Settings, tokenizer: PreTrainedTokenizerBa
     if "vocab_size" not in choosable(settings) or found >= settings.tokenizer.vocab_size:
         return settings
     logger.info("The training text has only %d tokens, so vocab_size is lowered.", found)
-    return settings.with_values({"vocab_size": found}, settings.origins["vocab_size"])
+    # Not among the options that repeat the run: with other augmentation the text may support fewer tokens.
+    return settings.with_values({"vocab_size": found}, Origin("trial", "the tokens that the text supports"))

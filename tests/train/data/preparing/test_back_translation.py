@@ -48,9 +48,11 @@ def test_text_becomes_a_source(tiny_run, here, capsys):
     assert "1 texts gave 1 new pairs" in capsys.readouterr().out
 
 
-def test_what_is_refused(tiny_run, here):
+def test_what_is_refused(tiny_run, here, monkeypatch):
     refused("need each other", prepare, "--output", "out", "--back_translate", "text.txt")
     both = ["--output", "out", "--back_translate", "text.txt", "--teacher", str(tiny_run)]
     refused(r"held-out pairs could be back-translations\. Give validation_path", prepare, *both)
     refused(r"Give test_path, .* or set test_size to 0", prepare, *both, *HELD_OUT[:2])
     refused(r"text\.tsv", prepare, *both[:3], "text.tsv", *both[4:], *HELD_OUT)
+    monkeypatch.setattr(sentences, "find_problem", lambda *_: "empty")
+    refused("No translation of .* can be used .* like those of text.txt", prepare, *both, *HELD_OUT)
