@@ -3,8 +3,9 @@
 A translator of general sentences is tuned on 2,000 pairs of a program's help, with all weights and with LoRA, as a
 user types the command: with no setting but the start and the files. Compared are the start, a new model that is
 trained on the 2,000 pairs alone, and MarianMT of the same size, tuned by `glossa train` and by hand with
-transformers' Seq2SeqTrainer in as many steps. All are scored on test pages of the help and on the test pairs of the
-start, which show what is forgotten.
+transformers' Seq2SeqTrainer in as many steps. Further rows forget less: fewer passes, replay of the start's own
+training pairs, blends of the tuned model with the start (`glossa blend`), and `--watch`, which replays and blends by
+itself. All are scored on test pages of the help and on the test pairs of the start, which show what is forgotten.
 
 --pairs has a page, a source and a target in each line, with tabs between. Pages decide what is held out, and no
 sentence of a held-out pair is in training. --start is a run on other pairs of these languages, and --marian a folder
@@ -15,6 +16,7 @@ import argparse
 import gzip
 import hashlib
 import random
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +25,13 @@ from datasets import Dataset
 from transformers import DataCollatorForSeq2Seq, Seq2SeqTrainer, Seq2SeqTrainingArguments, set_seed
 
 from glossa.base.run_folder import RunFolder
+from glossa.train.blending import blend_folders
 from glossa.train.evaluation.scoring import score_translators
 from glossa.train.plan.arguments import parse_settings
 from glossa.train.run import train
+from glossa.translate.build import build_translator
 from glossa.translate.interface import Search
 from glossa.translate.loading import load_model, load_tokenizer
-from glossa.translate.translator import Translator
 
 from .reproduce import DOCS, add_result, read_commit, read_results, write_table
 from .timing import machine, table
@@ -39,7 +42,18 @@ MARIAN, MARIAN_TUNED = "MarianMT, the start", "MarianMT, `glossa train`"
 BY_HAND = {  # with the default rate of the Trainer, and with a higher one
     f"MarianMT, Seq2SeqTrainer, rate {rate:g}": rate for rate in (5e-5, 5e-4)
 }
-ROWS = (START, ALONE, TUNED, LORA, MARIAN, MARIAN_TUNED, *BY_HAND)
+WATCHED, FEWER = "tuned, `--watch START`", "tuned, 4 passes"
+SHORT = "tuned, 4 passes, with replay"  # about the steps of the tuned model without replay
+REPLAYED = {f"tuned, {size:,} replayed in a pass": size for size in (2000, 10_000)}
+OPTIONS: dict[str, list[str]] = {  # of `glossa train`, with START for the start
+    TUNED: [], LORA: ["--lora_rank", "16"], WATCHED: ["--watch", "START"], FEWER: ["--num_train_epochs", "4"],
+    SHORT: ["--replay", "START", "--num_train_epochs", "4", "--eval_strategy", "no"],
+    **{f"tuned, LoRA of rank {rank}": ["--lora_rank", str(rank)] for rank in (4, 64)},
+    **{name: ["--replay", "START", "--replay_size", str(size)] for name, size in REPLAYED.items()},
+}  # fmt: skip
+BLENDS = {f"{name}, {share:.0%} of it": (name, share) for name in (TUNED, SHORT, *REPLAYED) for share in (0.7, 0.5)}
+FORGETTING = tuple(name for name in OPTIONS if name not in (TUNED, LORA))
+ROWS = (START, ALONE, TUNED, LORA, MARIAN, MARIAN_TUNED, *BY_HAND, *FORGETTING, *BLENDS)
 SEEDLESS = (START, MARIAN)
 SENTENCES = 64  # in a batch by hand: about the pairs of a step of `glossa train`
 BEAMS = 4
@@ -110,7 +124,13 @@ def measure(arguments: argparse.Namespace, name: str, seed: int, files: dict[str
     if name in SEEDLESS:
         return scores(arguments.start if name == START else arguments.marian, arguments, files)
     output = arguments.output_dir / f"{ROWS.index(name)}-{seed}"
-    if name in BY_HAND:
+    if name in BLENDS:
+        tuned, share = BLENDS[name]
+        place = arguments.output_dir / f"{ROWS.index(tuned)}-{seed}"
+        trained = train_with_command(arguments, tuned, seed, files, place)
+        shutil.rmtree(output, ignore_errors=True)
+        blend_folders(arguments.start, str(place), share, output)
+    elif name in BY_HAND:
         like = RunFolder(arguments.output_dir / f"{ROWS.index(MARIAN_TUNED)}-{seed}")
         trained = train_by_hand(like, arguments.marian, BY_HAND[name], seed, files, output)
     else:
@@ -126,12 +146,10 @@ def train_with_command(
     argv = [f"--{side}_language={languages[f'{side}_language']}" for side in ("source", "target")] + SIDES
     for option, part in {"data": "train", "validation": "validation", "test": "test"}.items():
         argv += [f"--{option}_path", str(files[part])]
-    argv += ["--watch", arguments.start, "--seed", str(seed), "--output_dir", str(output)]
-    argv += ["--resume_from_checkpoint", "true"]
+    argv += ["--seed", str(seed), "--output_dir", str(output), "--resume_from_checkpoint", "true"]
     if name != ALONE:
         argv += ["--init_from", arguments.marian if name == MARIAN_TUNED else arguments.start]
-    if name == LORA:
-        argv += ["--lora_rank", "16"]
+    argv += [arguments.start if word == "START" else word for word in OPTIONS.get(name, [])]
     train(parse_settings(argv))
     metrics, recipe = RunFolder(output).metrics, RunFolder(output).recipe
     named = ("learning_rate", "muon_learning_rate", "num_train_epochs", "bf16")
@@ -187,7 +205,7 @@ def scores(model: str | Path, arguments: argparse.Namespace, files: dict[str, Pa
         "help": Dataset.from_dict({"source": [row[0] for row in lines], "target": [row[1] for row in lines]}),
         "general": RunFolder(arguments.start).load_held_out("test"),
     }
-    translator = Translator(load_model(str(model)), load_tokenizer(str(model)), Search(BEAMS))
+    translator = build_translator([str(model)], "auto", search=Search(BEAMS))
     found = {}
     for name, pairs in tests.items():
         (result,) = score_translators([translator], pairs, n_bootstrap=0).values()
@@ -204,7 +222,9 @@ def table_lines(results: list[dict]) -> str:
         if not own:
             continue
         start = base.get(MARIAN if name.startswith("MarianMT") else START)
-        lost = "" if start is None or name in (*SEEDLESS, ALONE) else f"{_lost(own, start):+.1f}"
+        lost = "" if start is None or name in (*SEEDLESS, ALONE) else f"{_change(own, start, 'general'):+.1f}"
+        whole = [result["metrics"] for result in results if result["row"] == TUNED]
+        gain = f"{_change(own, start, 'help') / _change(whole, start, 'help'):.0%}" if lost and whole else ""
         rows.append(
             {
                 "system": name,
@@ -214,6 +234,7 @@ def table_lines(results: list[dict]) -> str:
                 "general BLEU": _mean(own, "general", "bleu"),
                 "general chrF++": _mean(own, "general", "chrf"),
                 "change of general BLEU": lost,
+                "gain on help": gain if name in {*OPTIONS, *BLENDS} else "",
                 "steps": _each(own, "steps"),
                 "minutes": _each(own, "seconds", 1 / 60, 1),
                 "tokens/s": _each(own, "tokens_per_second"),
@@ -222,7 +243,9 @@ def table_lines(results: list[dict]) -> str:
     here = dict.fromkeys(f"{result['cpu']}, torch {result['torch']}" for result in results)
     busy = max((result["load_average"] for result in results), default=0)
     machine = f"Machine: {'; '.join(here)}; one thread, load averages of other jobs up to {busy:.1f}."
-    return f"{table(rows)}\n\n{machine}" if rows else "No row is finished."
+    missing = [name for name in ROWS if not any(result["row"] == name for result in results)]
+    lacking = f"\n\nNot measured yet, `--rows` measures them: {'; '.join(missing)}." if missing else ""
+    return f"{table(rows)}\n\n{machine}{lacking}" if rows else "No row is finished."
 
 
 def _mean(own: list[dict], test: str, metric: str) -> str:
@@ -231,8 +254,8 @@ def _mean(own: list[dict], test: str, metric: str) -> str:
     return mean if len(values) == 1 or metric == "chrf" else f"{mean} [{min(values):.1f}, {max(values):.1f}]"
 
 
-def _lost(own: list[dict], start: dict) -> float:
-    return sum(metrics["general"]["bleu"] for metrics in own) / len(own) - start["general"]["bleu"]
+def _change(own: list[dict], start: dict, test: str) -> float:
+    return sum(metrics[test]["bleu"] for metrics in own) / len(own) - start[test]["bleu"]
 
 
 def _each(own: list[dict], name: str, factor: float = 1, digits: int = 0) -> str:

@@ -190,3 +190,27 @@ def test_batches_of_single_rows_are_not_cut():
     sampler = TokenBatchSampler([5, 5], [5, 5], batch_tokens=5)
     sampler.add_batches(1.0)
     assert len(sampler) == 2
+
+
+def test_each_epoch_draws_other_rows_of_the_pool_until_all_were_drawn():
+    lengths = [3 + row % 9 for row in range(40)]
+    sampler = TokenBatchSampler(lengths, lengths, batch_tokens=30, pool=30, drawn=12)
+    sampler.add_batches(0.2)
+    epochs = []
+    for epoch in range(3):
+        sampler.set_epoch(epoch)
+        batches = list(sampler)
+        assert len(batches) == len(sampler)
+        rows = sorted(row for batch in batches for row in batch)
+        assert rows[-10:] == list(range(30, 40)) and len(rows) == len(set(rows)) == 22
+        epochs.append(set(rows[:-10]))
+    assert not epochs[0] & epochs[1] and epochs[0] | epochs[1] | epochs[2] == set(range(30))
+    sampler.set_epoch(0)
+    assert {row for batch in sampler for row in batch if row < 30} == epochs[0]
+
+
+def test_a_pool_that_is_too_small_is_drawn_whole():
+    sampler = TokenBatchSampler([4] * 9, [4] * 9, batch_tokens=8, pool=3, drawn=7)
+    for epoch in range(2):
+        sampler.set_epoch(epoch)
+        assert sorted(row for batch in sampler for row in batch) == list(range(9))

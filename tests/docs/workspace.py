@@ -67,6 +67,10 @@ def write_files(folder):
         shutil.copy(folder / f"train.{code}", folder / f"news.{code}")
     mine = "".join(f"{row[1]}\t{row[2]}\n" for row in rows[40:60])
     (folder / "mine.tsv").write_text(mine, encoding="utf-8")
+    general = "".join(f"{number} {row[0]}\t{number} {row[1]}\n" for number, row in enumerate(rows))
+    (folder / "general.tsv").write_text(general, encoding="utf-8")
+    for name, code in (("theirs.txt", 1), ("other.txt", 2)):  # as many as the runs have test pairs
+        (folder / name).write_text("".join(f"{row[code]}\n" for row in splits()["test"][:8]), encoding="utf-8")
     for family, name in (("opus-mt", "opus-mt-en-fr"), ("nllb", "nllb-200")):  # of a few letters, and random
         publish(family, folder / name, [row[1] for row in rows], [row[2] for row in rows])
     write_documents(folder)

@@ -165,7 +165,7 @@ def test_help_names_no_default_that_a_run_would_not_have():
         (["train", "anki-en-fr", "--data_path", "nowhere.tsv"], "nowhere.tsv does not exist"),
         (["score", "nowhere"], "There is no folder nowhere"),
         (["score", "x", "--n_bootstrap=-1"], "argument --n_bootstrap: got -1; it must be at least 0\n"),
-        (["score", "x", "--source", "a.en"], "unrecognized arguments: --source a.en\n"),
+        (["score", "x", "--sources", "a.en"], "unrecognized arguments: --sources a.en\n"),
         (["plot", "curves", "x", "--out", "a.png"], "unrecognized arguments: --out a.png\n"),
         (["translate", "nowhere"], "There is no folder nowhere"),
         (["translate", "x", "--num_beams", "0"], "argument --num_beams: got 0; it must be at least 1\n"),

@@ -12,24 +12,26 @@ PUBLIC = {
         "anki columns corrections downloads embedded files formats hub manifest parquet po reading rows segments "
     ),
     "translate": (
-        "attention build confidence corpora.distillation corpora.shards engines.forced families interface "
-        "languages loading plausibility review search.constrained search.terms sharing texts.labels "
-        "texts.recall texts.tags texts.text translator "
+        "attention build confidence corpora.distillation corpora.servers corpora.shards engines.forced "
+        "families interface languages loading plausibility review search.constrained search.terms sharing "
+        "texts.labels texts.recall texts.tags texts.text translator "
     ),
     "translate.memory": ("building index repair store terms "),
     "translate.export": ("argos ctranslate2_model decoding families onnx_model other_families transformers_js "),
-    "train": ("building corrections run "),
+    "train": ("blending building corrections run "),
     "train.data": (
         "arguments augmentation.augmentation augmentation.items augmentation.joining augmentation.shares "
-        "augmentation.typing_errors augmentation.typography cleaning.report cleaning.report_page "
-        "cleaning.splitting cleaning.statistics encoding.augmented encoding.corruption encoding.encoding "
-        "encoding.extension encoding.links encoding.vocabulary filters matching mixture pairs prepared "
-        "preparing.prepare streaming.streams streaming.windows texts "
+        "augmentation.typing_errors augmentation.typography cleaning.cleaning cleaning.report "
+        "cleaning.report_page cleaning.splitting cleaning.statistics encoding.augmented encoding.corruption "
+        "encoding.encoding encoding.extension encoding.links encoding.vocabulary filters matching mixture "
+        "pairs prepared preparing.prepare sources streaming.streams streaming.windows texts "
     ),
     "train.plan": (
         "arguments catalog devices explain precision preflight processes resume settings sizing start starts "
     ),
-    "train.evaluation": ("calibration comet further_metrics robustness samples scoring translation_metric verdict "),
+    "train.evaluation": (
+        "blends calibration comet further_metrics robustness samples scoring systems translation_metric verdict "
+    ),
     "train.hub": ("push space "),
     "apps.documents": ("formats formats.format formats.keys formats.opening glossary job places "),
     "apps.server": ("app corrections keys limits memories models refusals service "),

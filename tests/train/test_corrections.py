@@ -10,8 +10,6 @@ from glossa.base.run_folder import RunFolder
 from glossa.cli import train as command
 from glossa.train import corrections
 from glossa.train.corrections import compare, recipe_of, select
-from glossa.train.data.arguments import DataArguments
-from glossa.train.data.pairs import prepare_pairs
 from glossa.translate.build import build_translator
 
 
@@ -69,62 +67,23 @@ def test_a_file_without_corrections_is_refused(tmp_path, tiny_run):
         select(tmp_path / "none.jsonl", RunFolder(tiny_run), ("en", "fr"))
 
 
-def test_the_recipe_mixes_what_the_run_has_seen_with_the_corrections(tmp_path, tiny_run):
+def test_the_recipe_mixes_what_the_run_has_seen_with_the_corrections(tmp_path):
     run = RunFolder(tmp_path)
     (tmp_path / "held_out").mkdir()
     (tmp_path / "held_out" / "validation.jsonl").touch()
-    old = {"dataset": "anki", "data_path": ["fra-eng.zip"], "source_language": "en", "target_language": "fr",
+    old = {"dataset": "anki", "data_path": ["fra-eng.zip"], "source_language": "en", "target_language": "de",
            "max_train_samples": 500, "filter_copied": True, "validation_size": 0.1, "max_length": 64,
-           "batch_tokens": 700, "d_model": 64}  # fmt: skip
+           "batch_tokens": 700, "d_model": 64, "num_beams": 3, "watch": ["x"]}  # fmt: skip
     (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(old))
-    (tmp_path / "data_report.json").write_text(json.dumps({"sources": {"anki": {"train": 8000}}}))
     recipe = recipe_of(run, "runs/a", tmp_path / "c.jsonl", 3)
-    assert recipe["sources"] == [
-        {"name": "before", "dataset": "anki", "data_path": ["fra-eng.zip"], "max_train_samples": 500,
-         "filters": {"copied": True}, "weight": 0.25},
-        {"name": "corrections", "data_path": [str(tmp_path / "c.jsonl")], "source_column": "source",
-         "target_column": "correction", "weight": 4},
-    ]  # fmt: skip
-    assert recipe["validation_path"] == [str(tmp_path / "held_out" / "validation.jsonl")]
-    assert (recipe["init_from"], recipe["max_length"]) == ("runs/a", 64)
-    assert not {"test_path", "validation_size", "d_model", "filters", "data_path", "dataset"} & set(recipe)
-
-
-def test_sources_are_replayed_by_weight(tmp_path, caplog):
-    """Twenty pairs for each of 150 corrections, half of them from each source, but no pair more often than before."""
-    sources = [{"data_path": ["a.tsv"]}, {"data_path": ["b.tsv"], "weight": 2.5}, {"data_path": ["c.tsv"]}]
-    (tmp_path / "recipe.yaml").write_text(yaml.safe_dump({"sources": sources, "dataset": "sources"}))
-    report = {"sources": {"a": {"train": 4000}, "b": {"train": 100}, "c": {"train": 800}}}
-    (tmp_path / "data_report.json").write_text(json.dumps(report))
-    found = recipe_of(RunFolder(tmp_path), "runs/a", tmp_path / "c.jsonl", 150)["sources"]
-    assert [source["weight"] for source in found] == [0.25, 2.5, 1.0, 4] and not caplog.records
-    assert not any("max_train_samples" in source for source in found)
-    del report["sources"]["c"]["train"]
-    (tmp_path / "data_report.json").write_text(json.dumps(report))
-    found = recipe_of(RunFolder(tmp_path), "runs/a", tmp_path / "c.jsonl", 150)["sources"]
-    assert [source.get("weight") for source in found] == [None, 2.5, None, 4]
-    assert "all pairs are replayed" in caplog.text
-
-
-def test_replayed_pairs_are_a_random_sample(tmp_path):
-    """Of 20,000 pairs by length about 2,000 are seen, of about the mean length, and others with another seed."""
-    rows = [f"w{number} " + "a " * (number // 200) + f"\tv{number}\n" for number in range(20_000)]
-    (tmp_path / "pairs.tsv").write_text("".join(rows))
-    run = tmp_path / "run"
-    run.mkdir()
-    old = {"dataset": "files", "data_path": [str(tmp_path / "pairs.tsv")], "source_language": "en"}
-    (run / "data_report.json").write_text(json.dumps({"sources": {"pairs": {"train": 20_000}}}))
-    write(tmp_path / "c.jsonl", *(correction(f"c d {n}", f"d c {n}") for n in range(3)))
-    seen = {}
-    for seed in (5, 6):
-        (run / "recipe.yaml").write_text(yaml.safe_dump(old | {"split_seed": seed, "target_language": "fr"}))
-        recipe = recipe_of(RunFolder(run), "runs/a", tmp_path / "c.jsonl", 3)
-        own = {name: recipe[name] for name in ("sources", "split_seed", "source_language", "target_language")}
-        pairs, _ = prepare_pairs(DataArguments(**own, validation_size=0, test_size=0, trust_data=True))
-        seen[seed] = [source for source in pairs["train"]["source"] if source.startswith("w")]
-    lengths = [len(text.split()) - 1 for text in seen[5]]  # from 0 to 99
-    assert len(lengths) == 2000 and abs(sum(lengths) / 2000 - 49.5) < 3  # 4.6 standard errors of 0.65
-    assert len(set(seen[5]) & set(seen[6])) < 400  # about 200
+    assert recipe == corrections.SCHEDULE | {
+        "init_from": "runs/a", "replay": ["runs/a"], "replay_size": 2000, "max_length": 64, "num_beams": 3,
+        "source_language": "en", "target_language": "de",
+        "validation_path": [str(tmp_path / "held_out" / "validation.jsonl")],
+        "sources": [{"name": "corrections", "data_path": [str(tmp_path / "c.jsonl")], "source_column": "source",
+                     "target_column": "correction", "weight": 4}],
+    }  # fmt: skip
+    assert recipe_of(run, "runs/a", tmp_path / "c.jsonl", 150)["replay_size"] == 3000
 
 
 @pytest.mark.parametrize(

@@ -27,13 +27,13 @@ def test_lines():
     assert "  loss 5.123 (3.712 plain)  rate" in plain
     narrow = training_line(logs | {"token_accuracy": 0.234, "utilization": 0.975}, 50, 1200, 185, 80)
     assert narrow == "step 50/1,200  epoch 0.42  loss 5.123  accuracy 23%  6,512 tokens/s  3 min left"
-    assert evaluation_line({"eval_loss": 3.21}, 100) == "step 100: validation loss 3.210"
+    assert evaluation_line({"eval_loss": 3.21}, "step 100") == "step 100: validation loss 3.210"
     logs = {"eval_loss": 3.21, "eval_bleu": 12.3, "eval_chrf": 30.214}
     watched = {"eval_watch_loss": 2.1051, "eval_watch_bleu": 38.9, "eval_watch_chrf": 58.021}
-    assert evaluation_line(logs | watched, 1100) == (
+    assert evaluation_line(logs | watched, "step 1,100") == (
         "step 1,100: validation loss 3.210, BLEU 12.30, chrF++ 30.21; watched: loss 2.105, BLEU 38.90, chrF++ 58.02"
     )
-    assert evaluation_line(logs, 1100) == "step 1,100: validation loss 3.210, BLEU 12.30, chrF++ 30.21"
+    assert evaluation_line(logs, "step 1,100") == "step 1,100: validation loss 3.210, BLEU 12.30, chrF++ 30.21"
 
 
 @pytest.mark.slow

@@ -96,7 +96,7 @@ def test_every_step_of_an_epoch_has_all_batches(tmp_path, tiny_settings):
 
 def batches_of(rows, **settings):
     """The batch sampler that a trainer with these rows and settings would have."""
-    trainer = SimpleNamespace(train_dataset=rows, args=SimpleNamespace(**settings), augmented=None)
+    trainer = SimpleNamespace(train_dataset=rows, args=SimpleNamespace(**settings), augmented=None, replayed=(0, 0))
     trainer._lengths = partial(GlossaTrainer._lengths, trainer)
     return GlossaTrainer._build_batch_sampler(trainer)
 

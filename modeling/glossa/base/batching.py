@@ -25,6 +25,8 @@ class TokenBatchSampler:
         processes: Number of processes that share the batches of a step: batch i goes to process i modulo `processes`,
             as in Accelerate. The order within a step gives all processes about the same number of tokens. It does not
             change which batches form a step.
+        pool: The first rows, of which each epoch has `drawn`, other ones in each until all were drawn.
+        drawn: The number of these rows in an epoch.
     """
 
     def __init__(
@@ -35,6 +37,8 @@ class TokenBatchSampler:
         seed: int = 0,
         batches_a_step: int = 1,
         processes: int = 1,
+        pool: int = 0,
+        drawn: int = 0,
     ):
         self.source_lengths = np.asarray(source_lengths)
         self.target_lengths = np.asarray(target_lengths)
@@ -42,12 +46,22 @@ class TokenBatchSampler:
         self.seed = seed
         self.batches_a_step = batches_a_step
         self.processes = processes
+        self.pool, self.drawn = pool, min(drawn, pool)
         self.epoch = 0
         self.bounds = self._bounds(self.batch_tokens)
 
     def set_epoch(self, epoch: int):
-        """Set the epoch, which changes the order."""
+        """Set the epoch, which changes the order, and the rows drawn from the pool."""
         self.epoch = epoch
+        if self.drawn < self.pool:
+            self._cut_again()
+
+    @property
+    def rows(self) -> np.ndarray:
+        """The rows of this epoch."""
+        order = np.random.default_rng(self.seed).permutation(self.pool)
+        places = (self.epoch * self.drawn + np.arange(self.drawn)) % max(self.pool, 1)
+        return np.concatenate([order[places], np.arange(self.pool, len(self.source_lengths))])
 
     def set_lengths(self, source_lengths: Sequence[int], target_lengths: Sequence[int]) -> None:
         """Form the same number of batches from new lengths of the same rows.
@@ -55,6 +69,9 @@ class TokenBatchSampler:
         If the rows do not fit, `batch_tokens` is raised for all batches.
         """
         self.source_lengths, self.target_lengths = np.asarray(source_lengths), np.asarray(target_lengths)
+        self._cut_again()
+
+    def _cut_again(self) -> None:
         count, budget = len(self), float(self.batch_tokens)
         while len(bounds := self._bounds(int(budget), count)) - 1 > count:
             budget *= 1.01
@@ -70,7 +87,7 @@ class TokenBatchSampler:
 
     def __iter__(self) -> Iterator[list[int]]:
         generator = np.random.default_rng((self.seed, self.epoch))
-        order = self._sorted(generator.permutation(len(self.source_lengths)))
+        order = self._sorted(generator.permutation(self.rows))
         parts = [generator.permutation(part) for part in np.array_split(np.arange(len(self)), self.batches_a_step)]
         batches = [batch for step in itertools.zip_longest(*parts) for batch in step if batch is not None]
         if self.processes > 1:
@@ -120,9 +137,9 @@ class TokenBatchSampler:
 
     def _bounds(self, budget: int, count: int = 0) -> np.ndarray:
         """Bounds of at least `count` batches of sorted rows: batch i has rows bounds[i] to bounds[i + 1] - 1."""
-        if not len(self.source_lengths):
+        order = self._sorted(self.rows)
+        if not len(order):
             return np.zeros(1, dtype=int)  # no rows, no batches
-        order = self._sorted(np.arange(len(self.source_lengths)))
         # Rows that the shuffle may swap all count as the longest among them.
         source, target = self.source_lengths[order], self.target_lengths[order] // 2
         starts = np.flatnonzero(np.diff(source, prepend=-1) | np.diff(target, prepend=-1))

@@ -34,6 +34,24 @@ def draw_curves(histories: dict[str, list[dict]], file: Path) -> None:
     _save(figure, file)
 
 
+def draw_blends(points: list[dict], kept: float, file: Path) -> None:
+    """Plot own against general quality of the blends of a tuned model with its start, one point a share.
+
+    `points` have `share`, `bleu` and `watch_bleu`; `kept` is the share that is marked.
+    """
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    axes = figure.subplots()
+    own, general = ([point[name] for point in points] for name in ("bleu", "watch_bleu"))
+    axes.plot(general, own, "o-")
+    for point, place in zip(points, zip(general, own, strict=True), strict=True):
+        label = f"{point['share']:.0%}{' (kept)' * (point['share'] == kept)}"
+        axes.annotate(label, place, xytext=(5, 5), textcoords="offset points")
+    axes.set(xlabel="BLEU of the watched pairs (general)", ylabel="BLEU of the validation pairs (own)")
+    axes.set(title="Share of the tuned weights")
+    axes.grid(alpha=0.3)
+    _save(figure, file)
+
+
 def draw_page(source: str, target: str, file: Path) -> None:
     """Draw a preview of the translation page with the names of its languages, for a model card."""
     figure = Figure(figsize=(7, 2.2), facecolor="#f6f6f9")

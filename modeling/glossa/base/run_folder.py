@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 LIBRARIES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "evaluate", "sacrebleu")
 RECIPE, VERSIONS, DATA_REPORT = "recipe.yaml", "versions.json", "data_report.json"
 METRICS, HISTORY, SAMPLES = "metrics.json", "history.json", "samples.json"
-SAMPLES_TABLE, CURVES, HELD_OUT = "samples.md", "curves.png", "held_out"
+SAMPLES_TABLE, CURVES, BLENDS, HELD_OUT = "samples.md", "curves.png", "blends.png", "held_out"
 # Files published with the model. The recipe is not, since it has local paths.
-PUBLISHED = (METRICS, HISTORY, VERSIONS, SAMPLES_TABLE, CURVES)
+PUBLISHED = (METRICS, HISTORY, VERSIONS, SAMPLES_TABLE, CURVES, BLENDS)
 # Written last in a checkpoint, so a checkpoint without it is incomplete.
 CHECKPOINT_STATE = "trainer_state.json"
 CHECKPOINT_PARTS = ("config.json", "tokenizer_config.json", CHECKPOINT_STATE, "scheduler.pt")
@@ -38,6 +38,7 @@ SHARDED_PARTS = ("optimizer.bin", "pytorch_model_fsdp.bin")  # replace OPTIMIZER
 DEEPSPEED = "latest"  # replaces OPTIMIZER with DeepSpeed; has the name of the optimizer's folder
 ADAPTER_WEIGHTS = "lora.safetensors"  # next to the merged weights of a checkpoint
 ADAPTER = "adapter"  # a folder in PEFT's format
+ADAPTER_CONFIG = "adapter_config.json"  # in a folder of PEFT's
 CHECKSUMS = "checksums.json"  # of the other files of a checkpoint
 LOCK = ".lock"
 SIDES = ("source", "target")
@@ -142,6 +143,10 @@ class RunFolder:
         """
         return self.path / HELD_OUT / f"{split}.jsonl"
 
+    def replayed_file(self, key: str) -> Path:
+        """The path of texts that the start translated for replay, as pairs; `key` tells other texts apart."""
+        return self.path / f"replayed-{key[:8]}.jsonl"
+
     def load_held_out(self, split: str, language: str | None = None) -> "Dataset":
         """Load the held-out pairs of `split`; with several target languages only the pairs of `language`.
 
@@ -212,6 +217,11 @@ class RunFolder:
     def curves(self) -> Path:
         """The path of the plot of loss and validation BLEU."""
         return self.path / CURVES
+
+    @property
+    def blends(self) -> Path:
+        """The path of the plot of own and general quality by the share of the tuned weights."""
+        return self.path / BLENDS
 
     def write_metrics(self, metrics: dict) -> None:
         """Write the metrics of the run."""

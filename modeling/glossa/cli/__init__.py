@@ -24,6 +24,7 @@ from ..translate.loading import TRUSTED
 
 COMMANDS = {
     "train": "train a translator from sentence pairs",
+    "blend": "blend a tuned model with the model that it was tuned from",
     "data": "show the effect of cleaning and filters on the pairs",
     "prepare": "clean and split any number of pairs once, on all cores or a cluster",
     "score": "score a model on held-out pairs: BLEU, chrF++, TER",

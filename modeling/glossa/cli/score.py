@@ -4,6 +4,11 @@ Prints BLEU, chrF++ and TER of greedy and beam search, with 95% bootstrap interv
 the first reference of each source, and against all references if a source has several. `--baseline OTHER` also tests
 the significance of the difference to another model, by paired bootstrap of BLEU, chrF++ and TER.
 
+`--translations theirs.txt other.txt --names "DeepL" "Google"` scores the translations of other systems too, a line for
+each pair, and tests the model against each of them. `--system URL` asks a server for one of these files. Without a
+model, `--source s.txt --reference r.txt --translations a.txt b.txt` scores files alone, and tests all against the
+first. A key of the server is read from the environment variable GLOSSA_SYSTEM_KEY.
+
 With --rerank OTHER, a search with N beams gives N translations. The translation with the highest sum of both models'
 log-probabilities is scored. OTHER may translate in the opposite direction. The translations of --baseline are not
 reranked.
@@ -50,8 +55,11 @@ def main(argv: list[str]) -> None:
     from ..train.evaluation.further_metrics import check_packages
     from ..translate.sharing import processes
 
-    arguments = settle_languages(arguments)
     check_packages(arguments.metrics)
+    if not arguments.models:
+        write(score_files(arguments), arguments)
+        return
+    arguments = settle_languages(arguments)
     state = processes()
     if arguments.ray is not None and state.num_processes > 1:
         raise GlossaError("--ray shares the work itself. Start glossa score without a launcher, or leave --ray out.")
@@ -60,11 +68,16 @@ def main(argv: list[str]) -> None:
     with cluster(arguments, data.pairs) as (arguments, place):
         report = measure(arguments, data, place)
     if state.is_main_process:
-        show(report, arguments)
-        if arguments.output:
-            text = json.dumps(report, indent=2, ensure_ascii=False)
-            Path(arguments.output).write_text(f"{text}\n", encoding="utf-8")
+        write(report, arguments)
     state.destroy_process_group()
+
+
+def write(report: dict, arguments: ScoreOptions) -> None:
+    """Print a report, and write it to --output."""
+    show(report, arguments)
+    if arguments.output:
+        text = json.dumps(report, indent=2, ensure_ascii=False)
+        Path(arguments.output).write_text(f"{text}\n", encoding="utf-8")
 
 
 @dataclass(frozen=True)
@@ -75,11 +88,13 @@ class ScoreData:
         pairs: Sources and references, with several references for a source as several pairs.
         files: The file of each pair; None if they are not from several files.
         tokenize: SacreBLEU's tokenizer for the target language.
+        place: Where the pairs are, for errors.
     """
 
     pairs: "Dataset"
     files: list[str] | None
     tokenize: str
+    place: str
 
 
 def load_data(arguments: ScoreOptions) -> ScoreData:
@@ -93,11 +108,11 @@ def load_data(arguments: ScoreOptions) -> ScoreData:
     tokenize = bleu_tokenizer(arguments.target_language or "", choice)
     if not arguments.data_path:
         pairs = run.load_held_out(arguments.split, arguments.target_language)
-        return ScoreData(pairs, files_of(pairs), tokenize)
+        return ScoreData(pairs, files_of(pairs), tokenize, str(run.held_out_file(arguments.split)))
     settings = {name: getattr(arguments, name) or run.recipe.get(name) for name in COLUMNS}
     settings |= {name: getattr(arguments, name) for name in ("source_language", "target_language")}
     pairs, files = load_files(arguments.data_path, settings)
-    return ScoreData(pairs, files, tokenize)
+    return ScoreData(pairs, files, tokenize, ", ".join(arguments.data_path))
 
 
 def load_files(paths: list[str], settings: dict) -> tuple["Dataset", list[str]]:
@@ -159,12 +174,22 @@ def score(arguments: ScoreOptions, data: ScoreData, place: "Runner | None") -> d
     """Score the models, and compare them with the baseline."""
     from ..base.metrics import paired_bootstrap
     from ..train.evaluation.further_metrics import choose_scores
+    from ..train.evaluation.scoring import NORMALIZED
 
     recall = arguments.open_memory(arguments.source_language, arguments.target_language)
     translators = [one.with_recall(recall) for one in load_translators(arguments, arguments.models, place)]
     results = score_all(translators, arguments, data)
     results = choose_scores(results, arguments.metrics, data.tokenize, arguments.n_bootstrap)
-    report = {"rerank": arguments.rerank, "results": results}
+    report: dict = {"rerank": arguments.rerank, "results": results}
+    if arguments.translations:
+        others = score_systems(arguments, data)
+        report["results"] = results | choose_scores(others, arguments.metrics, data.tokenize, arguments.n_bootstrap)
+        report["paired_bootstrap"] = {
+            f"{own}, against {name}": paired_bootstrap(*common(other, result), tokenize=data.tokenize)
+            for own, result in results.items()
+            for name, other in others.items()
+            if "file" not in result and not own.endswith(NORMALIZED)
+        }
     if arguments.baseline is None:
         return report
     others = score_all(load_translators(replace(arguments, rerank=None), [arguments.baseline], place), arguments, data)
@@ -173,7 +198,47 @@ def score(arguments: ScoreOptions, data: ScoreData, place: "Runner | None") -> d
         for name, result in results.items()
         if name in others
     }
+    tests |= report.get("paired_bootstrap", {})
     return report | {"baseline": {"model": arguments.baseline, "results": others}, "paired_bootstrap": tests}
+
+
+def score_systems(arguments: ScoreOptions, data: ScoreData) -> dict[str, dict]:
+    """The results of --translations by the names of the systems, of which --system translates the missing one."""
+    from ..train.evaluation.systems import ask_server, names_of, score_system
+    from ..translate.corpora.servers import ServerTranslator
+
+    files = arguments.translations or []
+    names = names_of(files, arguments.names)
+    if arguments.system:
+        (missing,) = (file for file in files if not Path(file).is_file())
+        languages = (arguments.source_language or "auto", arguments.target_language or "")
+        if not arguments.target_language:
+            raise GlossaError("--system needs --target_language, and should have --source_language.")
+        server = ServerTranslator(arguments.system, languages, arguments.system_model)
+        ask_server(server, data.pairs["source"][:], missing)
+    return {
+        name: score_system(file, data.pairs, data.place, data.tokenize, arguments.n_bootstrap, data.files)
+        for name, file in zip(names, files, strict=True)
+    }
+
+
+def score_files(arguments: ScoreOptions) -> dict:
+    """The scores of --translations for the lines of --source and --reference, and tests against the first of them."""
+    from datasets import Dataset
+
+    from ..base.metrics import bleu_tokenizer
+    from ..train.evaluation.further_metrics import choose_scores
+    from ..train.evaluation.systems import check_rows, compare_systems, read_lines
+
+    source, reference = str(arguments.source), str(arguments.reference)
+    texts, targets = read_lines(source), read_lines(reference)
+    check_rows(source, len(texts), reference, len(targets))
+    tokenize = bleu_tokenizer(arguments.target_language or "", arguments.bleu_tokenizer or "auto")
+    pairs = Dataset.from_dict({"source": texts, "target": targets})
+    results = score_systems(arguments, ScoreData(pairs, [reference] * len(texts), tokenize, source))
+    tests = compare_systems(results, tokenize)
+    results = choose_scores(results, arguments.metrics, tokenize, arguments.n_bootstrap)
+    return {"results": results, "paired_bootstrap": tests}
 
 
 def load_translators(arguments: ScoreOptions, models: list[str], place: "Runner | None") -> list["Translator"]:
@@ -246,7 +311,7 @@ def show_scores(report: dict, comet: bool) -> None:
     print(score_table(report["results"]))
     if comet:
         add_comet(report["results"])
-    if "baseline" in report:
+    if report.get("paired_bootstrap"):
         print(f"\n{comparison_table(report['paired_bootstrap'])}")
 
 

@@ -106,8 +106,8 @@ def check(given: catalog.Given) -> None:
         if isinstance(settings, DataArguments):
             for source in sources_of(settings):
                 check_paths(source.settings.data_path, source.settings.filters.get("exclude", []))
-            watched = [path for path in settings.watch if not RunFolder(path).recipe]
-            check_paths(settings.validation_path, settings.test_path, watched)
+            others = [path for path in (*settings.watch, *settings.replay) if not RunFolder(path).recipe]
+            check_paths(settings.validation_path, settings.test_path, others)
     for name in ("init_from", "tokenizer"):
         value = given.values.get(name)
         if value and not resumes(given) and not Path(value).exists():  # resuming needs neither

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from accelerate import PartialState
 from accelerate.utils import broadcast_object_list
-from datasets import Dataset, DatasetDict
+from datasets import Dataset, DatasetDict, concatenate_datasets
 from transformers import (
     EarlyStoppingCallback,
     EvalPrediction,
@@ -53,6 +53,7 @@ from .plan.start import (
     with_languages,
     with_tokens,
 )
+from .replay import replayed_in_a_pass
 from .streaming import StreamTrainer
 from .trainer import GlossaTrainer
 
@@ -255,7 +256,10 @@ def build_trainer(
         callbacks.append(FirstEvaluation(tokenized["train"], settings.translator.init_from))
     if patience := arguments.early_stopping_patience:
         callbacks.append(EarlyStoppingCallback(patience))
-    rows, augmentation = tokenized["train"], augmentation_of(settings)
+    rows, augmentation, replayed = tokenized["train"], augmentation_of(settings), (0, 0)
+    if "replay" in tokenized:
+        replayed = len(tokenized["replay"]), replayed_in_a_pass(settings.data, data["train"], data["replay"])
+        rows = concatenate_datasets([tokenized["replay"], rows])
     augmented = None
     if augmentation is not None:
         augmented = AugmentedRows(rows, tokenizer, augmentation, settings.data)
@@ -268,6 +272,7 @@ def build_trainer(
         args=arguments,
         augmented=augmented,
         watched=watched,
+        replayed=replayed,
         train_dataset=rows,
         eval_dataset=validation,
         processing_class=tokenizer,
@@ -344,7 +349,7 @@ def _metrics(
     choice = settings.translator.bleu_tokenizer
     tokenizers = {name: bleu_tokenizer(name or settings.data.target_language, choice) for name in rows}
 
-    def compute(prediction: EvalPrediction) -> dict[str, float]:
+    def compute(prediction: EvalPrediction, samples: int = samples) -> dict[str, float]:
         from .evaluation.translation_metric import TranslationMetric
 
         ids = np.asarray(prediction.predictions)

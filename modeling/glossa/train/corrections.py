@@ -23,7 +23,6 @@ from ..translate.build import build_translator
 from ..translate.interface import Checks
 from ..translate.languages import Languages
 from .data.arguments import DataArguments
-from .data.filters import nest_filters
 from .data.mixture import SETTINGS
 from .evaluation.scoring import comparison_table, decoding_name
 
@@ -31,16 +30,17 @@ logger = logging.getLogger(__name__)
 
 FILE, RECIPE = "corrections.jsonl", "corrections.yaml"  # in the folder of the new run
 SHOWN = 5  # examples per kind
-# Old pairs per correction, minimum number of old pairs, and how often each correction is seen in an epoch.
+# Old pairs per correction and their minimum number in an epoch, and how often each correction is seen in it.
 OLD, LEAST, WEIGHT = 20, 2000, 4
 SCHEDULE: dict[str, Any] = {
     "learning_rate": 1e-4, "muon_learning_rate": None, "warmup_steps": 0.1, "num_train_epochs": 3,
     "batch_tokens": 1024, "gradient_accumulation_steps": 1, "eval_strategy": "epoch", "save_strategy": "epoch",
+    "load_best_model_at_end": False,  # or corrections would be learned only while they change nothing else
 }  # fmt: skip
 WORSE = 0.05  # p-value below which a lower score is significant
 # Settings copied from the recipe of the old run in addition to its data settings, and data settings not copied.
 KEPT = ("source_language", "target_language", "bleu_tokenizer", "num_beams", "length_penalty")
-LEFT = ("validation_path", "test_path", "validation_size", "test_size", "sampling_temperature", "watch")
+LEFT = ("validation_size", "test_size", "sampling_temperature", "watch", "replay", "replay_size", "sources", "filters")
 
 
 @dataclass
@@ -138,35 +138,16 @@ def prepare(start: str, file: str, output_dir: str) -> tuple[Selection, Path]:
 
 def recipe_of(run: RunFolder, start: str, corrections: Path, count: int) -> dict[str, Any]:
     """The recipe that fine-tunes the model of `run` on corrections and on its earlier training pairs."""
-    old, plain = nest_filters(run.recipe), DataArguments()
-    names = [entry.name for entry in fields(DataArguments) if entry.name not in LEFT]
-    given = {name: old[name] for name in names if name in old and old[name] != getattr(plain, name)}
-    before = given.pop("sources", None)
-    if not before:  # settings of the only source must not apply to the corrections
-        own = {name: given.pop(name) for name in (*SETTINGS, "filters") if name in given and "language" not in name}
-        before = [{"name": "before", "dataset": old.get("dataset", plain.dataset)} | own]
-    before = _replayed(before, run, max(OLD * count, LEAST))
+    old, plain = run.recipe, DataArguments()
+    names = {entry.name for entry in fields(DataArguments)} - {*LEFT, *SETTINGS}
+    kept = {name: old[name] for name in names if name in old and old[name] != getattr(plain, name)}
+    kept |= {name: old[name] for name in KEPT if name in old}
     learned = {"name": "corrections", "data_path": [str(corrections)], "source_column": "source",
                "target_column": "correction", "weight": WEIGHT}  # fmt: skip
     splits = {f"{split}_path": [str(run.held_out_file(split))] for split in ("validation", "test")
               if run.held_out_file(split).is_file()}  # fmt: skip
-    kept = {name: old[name] for name in KEPT if name in old}
-    return {"init_from": start, "sources": [*before, learned]} | splits | given | kept | SCHEDULE
-
-
-def _replayed(sources: list[dict], run: RunFolder, most: int) -> list[dict]:
-    """The sources of `run` with weights that draw about `most` pairs per epoch, equally many from each source."""
-    counts = list(run.data_report.get("sources", {}).values())
-    pairs = [found.get("train", 0) for found in counts] if len(counts) == len(sources) else [0] * len(sources)
-    if not all(pairs):
-        logger.warning(
-            "The data report of %s lacks the number of pairs per source, so all pairs are replayed. Lower the weights "
-            "of its sources in %s to replay fewer.", run.path, RECIPE,
-        )  # fmt: skip
-        return sources
-    shares = [most / len(sources) / count for count in pairs]
-    return [entry | {"weight": round(min(entry.get("weight", 1.0), share), 6) or 1e-6}
-            for entry, share in zip(sources, shares, strict=True)]  # fmt: skip
+    replay = {"replay": [start], "replay_size": max(OLD * count, LEAST)}
+    return {"init_from": start, "sources": [learned]} | splits | replay | kept | SCHEDULE
 
 
 def compare(start: str, new: str | Path, corrections: list[dict[str, str]]) -> bool:

@@ -18,6 +18,7 @@ from .advice import (
     judge_translations,
     judge_vocabulary,
 )
+from .evaluation.blends import last_line
 from .evaluation.verdict import count_pairs
 from .judging import score
 from .plan.arguments import Settings
@@ -40,14 +41,15 @@ def finish(
     losses: dict,
     seconds: float,
     wanted: float,
+    blend: dict | None = None,
 ) -> None:
     """Save the model, score it on the held-out `pairs` and write the reports. All processes must call this.
 
-    `wanted` are the passes before `hours` lowered them.
+    `wanted` are the passes before `hours` lowered them, `blend` is what [`turn`] has found.
     """
     training, model = settings.training, whole_model(trainer)
     if training.should_save:
-        save(run, trainer, model)
+        save(run, trainer, model, blend)
     scored = partial(score, run, settings, model, trainer.processing_class, pairs)
     # With FSDP and DeepSpeed, only the main process scores.
     together = training.world_size > 1 and not (is_sharded(training) or uses_deepspeed(training))
@@ -55,12 +57,12 @@ def finish(
     # The other processes end here. They close the process group, since an open one may abort a process at exit.
     trainer.accelerator.end_training()
     if training.should_save:
-        report(run, settings, trainer, model, losses | (scores if together else scored()), seconds, wanted)
+        report(run, settings, trainer, model, losses | (scores if together else scored()), seconds, wanted, blend)
 
 
-def save(run: RunFolder, trainer: GlossaTrainer, model: PreTrainedModel) -> None:
-    """Save the model and the training log."""
-    from ..base.plots import draw_curves  # matplotlib is slow to import and not needed to start training
+def save(run: RunFolder, trainer: GlossaTrainer, model: PreTrainedModel, blend: dict | None = None) -> None:
+    """Save the model, the training log, and pictures of both."""
+    from ..base.plots import draw_blends, draw_curves  # matplotlib is slow to import and not needed to start training
 
     model.config.use_cache = True  # the Trainer turns it off for training
     model.save_pretrained(run.path)
@@ -68,6 +70,8 @@ def save(run: RunFolder, trainer: GlossaTrainer, model: PreTrainedModel) -> None
     history = trainer.state.log_history
     run.write_history(history)
     draw_curves({"": history}, run.curves)
+    if blend and trainer.watched:
+        draw_blends(blend["points"], blend["share"], run.blends)
 
 
 def report(
@@ -78,6 +82,7 @@ def report(
     scores: dict,
     seconds: float,
     wanted: float,
+    blend: dict | None = None,
 ) -> None:
     """Save the statistics that scoring added to the config, write the metrics, and print advice."""
     model.config.save_pretrained(run.path)
@@ -97,8 +102,8 @@ def report(
     if settings.training.world_size > 1:
         metrics |= {"processes": settings.training.world_size, "imbalance": trainer.batch_sampler.imbalance()}
     metrics |= trainer.energy.metrics() | scores
-    run.write_metrics(metrics)
-    if line := explain_scores(trainer.state, settings.training, scores):
+    run.write_metrics(metrics | ({"blend": blend} if blend else {}))
+    if (not blend or blend["share"] == 1) and (line := explain_scores(trainer.state, settings.training, scores)):
         print(line)
     if settings.training.push_to_hub:
         trainer.push_to_hub()
@@ -113,6 +118,8 @@ def report(
         chosen = getattr(trainer.processing_class, "tgt_lang", None)  # set for models of other families
         into = f" --target_language {several[0]}" if several and chosen not in several else ""
         print(f"Try it: echo 'A sentence.' | glossa translate {shlex.quote(str(run.path))}{into}")
+    if blend and (line := last_line(blend, str(settings.translator.init_from), settings.data.watch_loss)):
+        print(line)
 
 
 def explain_scores(state: TrainerState, training: GlossaTrainingArguments, scores: dict) -> str:

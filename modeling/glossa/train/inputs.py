@@ -15,8 +15,9 @@ from ..translate.engines.forced import decoder_inputs
 from ..translate.languages import Languages
 from .data.arguments import DataArguments
 from .data.augmentation.shares import PLACEHOLDERS
+from .data.cleaning.cleaning import clean
 from .data.cleaning.report import DataReport
-from .data.cleaning.splitting import sample_rows
+from .data.cleaning.splitting import LARGEST_SPLIT, sample_rows, split_by_component
 from .data.cleaning.statistics import (
     abbreviations,
     add_stops,
@@ -29,15 +30,18 @@ from .data.encoding.encoding import tokenize_pairs
 from .data.encoding.links import LinkCollator
 from .data.matching import with_matches
 from .data.mixture import common_source, target_languages
-from .data.pairs import fingerprints, load_pairs, prepare_pairs
+from .data.pairs import fingerprints, prepare_pairs
+from .data.sources import load_source
 from .data.streaming.streams import Stream, is_stream
 from .data.texts import prepare_texts, tokenize_texts
 from .plan.arguments import Settings
 from .pretraining import pretraining_collator
+from .replay import check_languages, load_replay, without_sides
 
 logger = logging.getLogger(__name__)
 
 WATCHED = 500  # maximum number of pairs, which are translated at each evaluation
+OVERLAP = 0.1  # maximum share of watched pairs that share a sentence with training
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,9 @@ class Inputs:
     """The data of a run.
 
     Attributes:
-        splits: Pairs, or texts for pretraining, in "train", "validation" and "test"; "watch" has the pairs of `watch`.
+        splits: Pairs, or texts for pretraining, in "train", "validation" and "test". "watch" has the pairs of `watch`
+            that are scored at each evaluation, "watch_test" those that choose nothing, and "replay" the pairs mixed
+            into training.
         report: The report of the data preparation, with the fingerprints of the splits.
         stream: The stream if the run trains on one; "train" is then a sample of it.
     """
@@ -71,30 +77,57 @@ def load_inputs(settings: Settings) -> Inputs:
     stream = None if pretrains or not is_stream(settings.data) else Stream(settings.data)
     with settings.training.main_process_first():
         splits, report = prepare_texts(settings.data) if pretrains else prepare_pairs(settings.data, stream)
-    report.fingerprints = fingerprints(splits)
+        own = DatasetDict(splits)
+        if settings.data.watch:
+            splits |= load_watched(settings.data, splits["train"])
+        if (replay := load_replay(settings, splits, report)) is not None:
+            splits["replay"] = own["replay"] = replay
+    report.fingerprints = fingerprints(own)
     if stream is not None:
         report.fingerprints["train"] += stream.fingerprint()
-    if settings.data.watch:
-        with settings.training.main_process_first():
-            splits["watch"] = load_watched(settings.data)
     return Inputs(splits, report, stream)
 
 
-def load_watched(arguments: DataArguments) -> Dataset:
-    """The pairs of the setting `watch`, at most `WATCHED`, drawn with `split_seed`.
+def load_watched(arguments: DataArguments, train: Dataset) -> dict[str, Dataset]:
+    """The pairs of the setting `watch`: "watch" to choose with, and "watch_test", which choose nothing.
 
-    Raises `GlossaError` if there are no such pairs, or if the data have several target languages.
+    A run's are its validation and its test pairs. Those of files are split by sentences, half of them for each, but at
+    most `WATCHED` to choose with. Pairs that share a sentence with training are left out and counted.
+
+    Raises `GlossaError` if there are no such pairs, they are in other languages, over a tenth of them share a sentence
+    with the pairs `train`, or the data have several target languages.
     """
     if target_languages(arguments):
         raise GlossaError("watch is for pairs of one target language, but the data have several. Leave it out.")
-    run = RunFolder(arguments.watch[0])
+    name, run = arguments.watch[0], RunFolder(arguments.watch[0])
     if run.recipe:
-        pairs = run.load_held_out("test")
+        check_languages("watch", name, arguments)
+        language = arguments.target_language if Languages.of(name).tagged else None
+        held_out = [split for split in ("validation", "test") if run.held_out_file(split).is_file()]
+        parts = [run.load_held_out(split, language) for split in held_out or ["test"]]
     else:
-        names = ("source_language", "target_language", "source_column", "target_column")
+        names = ("source_language", "target_language", "source_column", "target_column", "trust_data")
         given: dict[str, Any] = {name: getattr(arguments, name) for name in names}
-        pairs = load_pairs(DataArguments(dataset="files", data_path=arguments.watch, **given))
-    return sample_rows(pairs.select_columns(["source", "target"]), WATCHED, arguments.split_seed)
+        files = DataArguments(dataset="files", data_path=arguments.watch, **given)
+        try:
+            parts = [clean(load_source(files), files)[0]["train"]]
+        except GlossaError as error:
+            raise GlossaError(f"watch: {error}") from error
+    parts = [pairs.select_columns(["source", "target"]) for pairs in parts]
+    apart = [without_sides(pairs, [train]) for pairs in parts]
+    total, lost = (sum(map(len, found)) for found in (parts, apart))
+    lost = total - lost
+    if lost:
+        message = f"watch is {name}, of whose {total:,} pairs {lost:,} share a sentence with the training pairs"
+        if lost > OVERLAP * total:
+            raise GlossaError(f"{message}. They would not show what is forgotten. Give other pairs.")
+        logger.warning("%s, and are left out.", message)
+    if len(apart) == 1:
+        split = split_by_component(apart[0], min(WATCHED, len(apart[0]) // 2), 0, arguments.split_seed)
+        apart = [split["validation"], split["train"]]
+    most = (WATCHED, LARGEST_SPLIT)
+    drawn = [sample_rows(*both, arguments.split_seed) for both in zip(apart, most, strict=True)]
+    return dict(zip(("watch", "watch_test"), drawn, strict=True))
 
 
 def tokenize(
@@ -108,7 +141,7 @@ def tokenize(
         linked = settings.training.alignment_head
         splits = inputs.splits
         if settings.data.memory:
-            own = {name: rows for name, rows in splits.items() if name != "watch"}
+            own = {name: rows for name, rows in splits.items() if not name.startswith("watch")}
             splits = DatasetDict(splits | with_matches(DatasetDict(own)))
         tokenized = tokenize_pairs(splits, tokenizer, settings.data, inputs.report, linked)
         return tokenized, LinkCollator(PairCollator(tokenizer, model))

@@ -31,7 +31,7 @@ class ProgressLines(TrainerCallback):
             line = training_line(logs, state.global_step, state.max_steps, self._left(state), self.width())
             self.show(line, DIM)
         elif "eval_loss" in logs:
-            self.show(evaluation_line(logs, state.global_step), GREEN)
+            self.show(evaluation_line(logs, f"step {state.global_step:,}"), GREEN)
 
     def width(self) -> float:
         """Maximum number of characters in a line."""
@@ -104,11 +104,10 @@ def training_line(logs: dict, step: int, steps: int, seconds_left: float, width:
     return "  ".join(parts.values())
 
 
-def evaluation_line(logs: dict, step: int) -> str:
+def evaluation_line(logs: dict, title: str, prefix: str = "eval") -> str:
     """`step 100: validation loss 3.210, BLEU 12.30, chrF++ 30.21; watched: loss 2.105, BLEU 38.90, chrF++ 58.02`"""
-    return f"step {step:,}: validation {_scores(logs, 'eval')}" + (
-        f"; watched: {_scores(logs, 'eval_watch')}" if "eval_watch_loss" in logs else ""
-    )
+    watched = f"; watched: {_scores(logs, f'{prefix}_watch')}" if f"{prefix}_watch_loss" in logs else ""
+    return f"{title}: validation {_scores(logs, prefix)}{watched}"
 
 
 def _scores(logs: dict, prefix: str) -> str:

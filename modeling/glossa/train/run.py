@@ -11,6 +11,7 @@ from transformers.trainer_callback import TrainerState
 from ..base.run_folder import RunFolder
 from .averaging import average_into, choose_checkpoints
 from .building import build_model, build_trainer, choose_vocabulary
+from .dial import can_turn, tell, turn
 from .evaluation.verdict import count_pairs
 from .finishing import finish
 from .inputs import describe, load_inputs, tokenize
@@ -85,12 +86,17 @@ def _train(run: RunFolder, settings: Settings) -> None:
             if trainer.augmented is not None:
                 print(augmentation_preview(trainer.augmented), flush=True)
         seconds = fit(settings, trainer, checkpoint, ended)
+        start = build_model(settings, tokenizer) if can_turn(settings, trainer) else None
+        blend = turn(settings, trainer, start) if start else None
+        trainer.remove_autocast()
         losses = validation_loss(trainer, tokenized) if pretrains else {}
     if isinstance(trainer, StreamTrainer):
         trainer.count_rows(inputs.report)
         if settings.training.should_save:
             run.write_data_report(inputs.report.to_dict())
-    finish(run, settings, trainer, DatasetDict() if pretrains else inputs.splits, losses, seconds, wanted)
+    if start and blend:
+        tell(blend, settings, start, model, tokenizer, inputs.splits)
+    finish(run, settings, trainer, DatasetDict() if pretrains else inputs.splits, losses, seconds, wanted, blend)
 
 
 def fit(
@@ -125,5 +131,4 @@ def fit(
         if chosen:
             logger.info("averaging %s", ", ".join(path.name for path in chosen))
             average_into(trainer.model, chosen)
-    trainer.remove_autocast()
     return seconds

@@ -61,9 +61,10 @@ class GlossaTrainer(Seq2SeqTrainer):
         args: Any,
         augmented: AugmentedRows | None = None,
         watched: tuple[Dataset, Callable[[EvalPrediction], dict[str, float]]] | None = None,
+        replayed: tuple[int, int] = (0, 0),
         **kwargs,
     ):
-        self.augmented, self.watched = augmented, watched
+        self.augmented, self.watched, self.replayed = augmented, watched, replayed
         self.adapters = Adapters(model, args.lora_rank) if args.lora_rank else None
         if model.config.model_type == "glossa" and args.device.type == "cpu":
             use_fast_dropout(model)
@@ -93,14 +94,9 @@ class GlossaTrainer(Seq2SeqTrainer):
         if self.train_dataset is not None:
             self.batch_sampler = self._build_batch_sampler()
             self._fit_batches = draw_fit_batches(self.train_dataset, self.data_collator, args.order_seed)
-        self.first_step = FirstStep()
-        self.add_callback(self.first_step)
-        self.add_callback(EpochOrder(self))
-        self.add_callback(WriteChecksums())
-        self.signals = SaveOnSignal(self)
-        self.add_callback(self.signals)
-        self.energy = EnergyMeter()
-        self.add_callback(self.energy)
+        self.first_step, self.signals, self.energy = FirstStep(), SaveOnSignal(self), EnergyMeter()
+        for callback in (self.first_step, EpochOrder(self), WriteChecksums(), self.signals, self.energy):
+            self.add_callback(callback)
         self._evaluation_sums: torch.Tensor | None = None
         self.speedometer = Speedometer(self.args.device)
         self._step_batches: list[dict[str, torch.Tensor]] = []
@@ -123,8 +119,10 @@ class GlossaTrainer(Seq2SeqTrainer):
             seed=self.args.order_seed,  # type: ignore[attr-defined]
             batches_a_step=batches,
             processes=processes,
+            pool=self.replayed[0],
+            drawn=self.replayed[1],
         )
-        if self.augmented is not None:
+        if self.augmented is not None or self.replayed[0]:
             sampler.add_batches(SPARE)
         if processes > 1:
             shares = sampler.imbalance()
@@ -308,19 +306,19 @@ class GlossaTrainer(Seq2SeqTrainer):
         with self.speedometer.paused():
             output = self._exact_evaluation(*args, **kwargs)
             if self.watched is not None:
-                output.metrics.update(self._watch())
+                output.metrics.update(self._watch(kwargs.get("metric_key_prefix", "eval")))
             return output
 
-    def _watch(self) -> dict[str, float]:
+    def _watch(self, prefix: str) -> dict[str, float]:
         """The scores of the watched pairs, with names such as `eval_watch_bleu`."""
         rows, compute = self.watched
         own, self.compute_metrics = self.compute_metrics, compute
         try:
             loader = self.get_eval_dataloader(rows)
-            found = self._exact_evaluation(loader, "Watched pairs", metric_key_prefix="eval_watch").metrics
+            found = self._exact_evaluation(loader, "Watched pairs", metric_key_prefix=f"{prefix}_watch").metrics
         finally:
             self.compute_metrics = own
-        return {f"eval_watch_{name}": found[f"eval_watch_{name}"] for name in ("loss", "bleu", "chrf")}
+        return {f"{prefix}_watch_{name}": found[f"{prefix}_watch_{name}"] for name in ("loss", "bleu", "chrf")}
 
     def _exact_evaluation(self, *args, **kwargs) -> EvalLoopOutput:
         # Seq2SeqTrainer would also gather rows that Accelerate repeats to give all processes equal batches.

@@ -60,6 +60,24 @@ class DataArguments:
         "Other pairs that are scored at each evaluation too, to see what a model forgets: files as for "
         "data_path, or the folder of a run, which stands for its test pairs. Of more than 500, 500 are drawn.",
     )
+    watch_loss: float = setting(
+        2.0,
+        "With init_from and watch: the tuned weights are blended with the start's. Of the blends that lose at most so "
+        "much BLEU on the watched pairs, the best on the validation pairs is kept.",
+        interval="[0, inf)",
+    )
+    replay: list[str] = setting(
+        [],
+        "With init_from: text that the start translates well, mixed into training so that it is not forgotten. "
+        "Files of pairs as for data_path; text files with one text per line, which the start translates first; or the "
+        "folder of a run, which stands for its training pairs. Default: the run in watch, if it names one.",
+    )
+    replay_size: int | None = setting(
+        None,
+        "Replayed pairs in each pass, other ones in each as far as there are enough. Default: as much text as the "
+        "training pairs have.",
+        interval="[1, inf)",
+    )
     source_language: str = setting("en", "Code of the source language, as in the data; a name (German) works too.")
     target_language: str = setting("fr", "Code of the target language, as in the data; a name (German) works too.")
     source_column: str | None = setting(
@@ -144,7 +162,7 @@ class DataArguments:
     )
 
     def __post_init__(self):
-        for name in ("data_path", "validation_path", "test_path", "watch"):
+        for name in ("data_path", "validation_path", "test_path", "watch", "replay"):
             # In YAML, a single path is often written without brackets.
             if isinstance(getattr(self, name), str):
                 self._read(name, [getattr(self, name)])

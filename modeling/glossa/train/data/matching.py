@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from datasets import Dataset, DatasetDict, Features, Value
+from datasets import Dataset, DatasetDict, Features, Value, concatenate_datasets
 
 from ...base.caching import cached_map
 from ...base.matches import MATCH, MATCH_SCORE, USED
@@ -14,10 +14,14 @@ from .pairs import by_language
 def with_matches(pairs: DatasetDict) -> DatasetDict:
     """Add the best match of each pair to all splits: the columns `MATCH` and its score, or blanks and 0.
 
-    Matches are training pairs of the same target language with a different source. Raises `GlossaError` if the package
-    rapidfuzz is missing.
+    Matches are training or replayed pairs of the same target language with a different source. Raises `GlossaError`
+    if the package rapidfuzz is missing.
     """
     known = pairs["train"]
+    if "replay" in pairs:
+        known = concatenate_datasets(
+            [pairs[name].select_columns(["source", "target"]) for name in ("train", "replay")]
+        )
     features = Features({name: Value("string") for name in MATCH} | {MATCH_SCORE: Value("int32")})
     find = _finder(known)
     found = {

@@ -154,7 +154,7 @@ def _with_interval(score: dict) -> str:
 
 def comparison_table(tests: dict[str, dict]) -> str:
     """A table of results of [`paired_bootstrap`]: both scores, their difference and the p-value."""
-    rows = [["", "metric", "baseline", "this model", "difference", "p-value"]]
+    rows = [["", "metric", "baseline", "system", "difference", "p-value"]]
     for name, metrics in tests.items():
         for metric, found in metrics.items():
             baseline, system = found["baseline"], found["system"]

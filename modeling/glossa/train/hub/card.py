@@ -9,6 +9,7 @@ from huggingface_hub import ModelCard, ModelCardData
 from ...base.errors import GlossaError
 from ...base.run_folder import table_cell
 from ...translate.loading import load_tokenizer
+from ..evaluation.blends import blend_cells, test_lines
 from ..evaluation.scoring import METRICS
 from ..evaluation.verdict import card_line
 from .facts import Run
@@ -68,6 +69,8 @@ def build_card(
         template_path=str(TEMPLATE),
         repo_id=repo_id,
         facts=facts,
+        blends=blend_cells(facts.metrics.get("blend", {})),
+        blend_tests=test_lines(facts.metrics.get("blend", {"tests": {}})),
         verdict=card_line(facts.metrics, facts.report),
         snippet=snippet(facts.model, repo_id, facts.examples(1)[0]) if facts.is_foreign else None,
         metric_names=METRICS,

@@ -146,6 +146,27 @@ def _check_ignored(settings: Settings) -> None:
             f"lora_rank is {training.lora_rank} and average_checkpoints {training.average_checkpoints}, but the saved "
             "adapters would not be averaged. Set only one of them."
         )
+    _check_replay(settings)
+
+
+def _check_replay(settings: Settings) -> None:
+    """Raise `GlossaError` if `replay` is set without a start that could forget, or its size without itself."""
+    data, problem = settings.data, ""
+    for name, needed in (("watch_loss", data.watch), ("replay_size", data.replay or data.watch)):
+        if name in settings.named and not needed:
+            raise GlossaError(f"{name} is {getattr(data, name)}, but watch and replay are empty. Leave {name} out.")
+    if not data.replay:
+        return
+    if not settings.translator.init_from:
+        problem = "init_from is empty: a new model has nothing to forget"
+    elif settings.translator.objective != "translation":
+        problem = f"objective is {settings.translator.objective}, which takes texts"
+    elif is_stream(data):
+        problem = f"streaming is true, and {REFUSED['replay']}"
+    elif several := target_languages(data):
+        problem = f"the data have several target languages ({', '.join(several)})"
+    if problem:
+        raise GlossaError(f"replay is {data.replay[0]}, but {problem}. Leave replay out.")
 
 
 def _check_positions(settings: Settings) -> None:

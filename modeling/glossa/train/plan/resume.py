@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 FIXED = (
     "objective", "source_language", "target_language", "split_seed", "validation_size", "test_size",
     "max_train_samples", "streaming", "max_length", "split_sentences", "keep_out", "sources", "augmentation",
-    "placeholder_augmentation", "memory", "sampling_temperature", "repair_text",
+    "placeholder_augmentation", "memory", "sampling_temperature", "repair_text", "replay_size",
     "batch_tokens", "learning_rate", "muon_learning_rate", "learning_rate_factor",
     "lr_scheduler_type", "lr_scheduler_kwargs", "warmup_steps", "weight_decay", "adam_beta1", "adam_beta2",
     "adam_epsilon", "optim", "optim_args", "max_grad_norm", "label_smoothing_factor",
@@ -39,7 +39,7 @@ FIXED = (
 # Settings that take effect after the last step. If one changes, the end of a finished run is repeated.
 FINAL = (
     "average_checkpoints", "load_best_model_at_end", "num_beams", "length_penalty",
-    "max_new_tokens",
+    "max_new_tokens", "watch_loss",
 )  # fmt: skip
 LENGTH = ("num_train_epochs", "max_steps")
 # Settings with the location of a source's data.

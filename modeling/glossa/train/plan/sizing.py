@@ -185,11 +185,16 @@ def size_for_start(settings: Settings, size: Size, pairs: int) -> Size:
         passes, rate = FURTHER * size.passes, FURTHER * size.learning_rate
         muon = size.muon_learning_rate and FURTHER * size.muon_learning_rate
         return replace(size, passes=passes, learning_rate=rate, muon_learning_rate=muon)
-    passes = max(1, min(MOST_TUNED_PASSES, round(TUNED_PASSES * (TUNED_PAIRS / pairs) ** FEWER)))
+    passes = tuned_passes(pairs)
     width = getattr(config, "hidden_size", None) or config.encoder.hidden_size  # of an encoder-decoder composite
     rate = TUNED_RATE if config.model_type == "glossa" else OTHER_RATE / width
     rate = ADAPTER_RATE if settings.training.lora_rank else rate
     return replace(size, passes=passes, learning_rate=rate, muon_learning_rate=None)
+
+
+def tuned_passes(pairs: int) -> int:
+    """The passes over the pairs that a translator is tuned on."""
+    return max(1, min(MOST_TUNED_PASSES, round(TUNED_PASSES * (TUNED_PAIRS / pairs) ** FEWER)))
 
 
 def _tokens(text: str) -> float:

@@ -30,6 +30,7 @@ AT_ONCE = 1 << 20  # characters per tokenizer call, which needs some 250 bytes p
 IDS = ["input_ids", "labels"]
 LENGTHS = ["source_length", "target_length"]
 TEXTS = ["source", "target", "language"]  # columns for augmentation
+TRAINED = ("train", "replay")  # splits of training pairs
 TOKENIZED = Features(
     {
         "input_ids": List(Value("int32")),
@@ -51,26 +52,33 @@ def tokenize_pairs(
 
     Matches of evaluation pairs ([`with_matches`]) are appended to their sources.
 
-    Training pairs that exceed `max_length` or the filter `length_ratio` are dropped and counted in `report`. With
-    augmentation or memory, they keep their text. If `linked`, they have the `links` of their tokens. All evaluation
-    pairs are kept, since dropping hard ones would inflate the scores.
+    Training pairs, in "train" and "replay", that exceed `max_length` or the filter `length_ratio` are dropped and
+    counted in `report`. With augmentation or memory, they keep their text. If `linked`, they have the `links` of their
+    tokens. All evaluation pairs are kept, since dropping hard ones would inflate the scores.
 
     Token ids of a prepared folder are kept if they are from `tokenizer` and no links are needed.
     """
     pairs = DatasetDict(pairs)
     if set(TOKENIZED) <= set(pairs["train"].features) and (linked or not _are_known(arguments, tokenizer)):
         pairs["train"] = pairs["train"].remove_columns(list(TOKENIZED))
+    trained = [name for name in TRAINED if name in pairs]
     if linked:
-        pairs["train"] = with_word_links(pairs["train"])
+        pairs |= {name: with_word_links(pairs[name]) for name in trained}
     changed = bool(arguments.shares) or arguments.memory
-    kept = {"train": [*TEXTS, *MATCH, MATCH_SCORE] if changed else []}
+    kept = dict.fromkeys(trained, [*TEXTS, *MATCH, MATCH_SCORE] if changed else [])
     tokenized = DatasetDict(
         {
-            name: _tokenize(name, rows, tokenizer, kept.get(name, []), linked and name == "train")
+            name: _tokenize(name, rows, tokenizer, kept.get(name, []), linked and name in trained)
             for name, rows in pairs.items()
         }
     )
-    tokenized["train"] = _within_limits(tokenized["train"], arguments, report, tokens_before(tokenizer))
+    before = tokens_before(tokenizer)
+    tokenized["train"] = _within_limits(tokenized["train"], arguments, report, before)
+    if "replay" in tokenized:
+        limits = arguments.max_length, arguments.filters["length_ratio"], before
+        too_long, unequal = beyond_limits(_lengths(tokenized["replay"]), *limits)
+        report.splits["replay"] |= {"too_long": int(too_long.sum()), "length_ratio": int(unequal.sum())}
+        tokenized["replay"] = tokenized["replay"].select(numpy.flatnonzero(~too_long & ~unequal))
     return tokenized
 
 
@@ -107,7 +115,7 @@ def _tokenize(
         return rows.select_columns([*TOKENIZED, *(column for column in keep if column in rows.features)])
 
     def encode(batch: dict) -> dict:
-        texts = sources_with_matches(batch) if name != "train" and MATCH[0] in batch else batch["source"]
+        texts = sources_with_matches(batch) if name not in TRAINED and MATCH[0] in batch else batch["source"]
         sources, targets = encode_rows(tokenizer, texts, batch["target"], batch.get("language"))
         encoded = {
             "input_ids": sources,
@@ -197,13 +205,16 @@ def tokens_before(tokenizer: "PreTrainedTokenizerBase") -> int:
     return getattr(tokenizer, "tokens_before", 0)
 
 
-def _within_limits(rows: Dataset, arguments: DataArguments, report: DataReport, before: int) -> Dataset:
+def _lengths(rows: Dataset) -> list[numpy.ndarray]:
     table = rows.select_columns(LENGTHS).with_format("arrow")[:]
-    lengths = [table.column(side).to_numpy() for side in LENGTHS]
+    return [table.column(side).to_numpy() for side in LENGTHS]
+
+
+def _within_limits(rows: Dataset, arguments: DataArguments, report: DataReport, before: int) -> Dataset:
     ratios = [source.settings.filters["length_ratio"] for source in sources_of(arguments)]
     seen = [int(own["seen"]) for own in report.sources.values()]  # their rows are in this order
     each = numpy.repeat(ratios, seen) if len(set(ratios)) > 1 else max(ratios)
-    too_long, unequal = beyond_limits(lengths, arguments.max_length, each, before)
+    too_long, unequal = beyond_limits(_lengths(rows), arguments.max_length, each, before)
     counts = {"too_long": int(too_long.sum()), "length_ratio": int(unequal.sum())}
     kept = numpy.flatnonzero(~too_long & ~unequal)
     report.splits["train"] |= counts

@@ -1,0 +1,128 @@
+"""Translations by a server with the interface of LibreTranslate, or with OpenAI's of chats."""
+
+import json
+import os
+import time
+from collections.abc import Iterator, Sequence
+from http.client import HTTPException
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlsplit
+from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+from ...base.errors import GlossaError
+from ...base.languages import language_name
+from ...base.paths import masked
+
+KEY = "GLOSSA_SYSTEM_KEY"  # environment variable with the key of the server
+AT_ONCE = 20  # texts in a request
+SECONDS = 120  # time limit of a request
+TRIES, WAIT, LONGEST_WAIT = 6, 1.0, 300.0  # tries of a request; seconds before the second, doubled before each further
+LARGEST = 10_000_000  # bytes of an answer
+BUSY = (408, 425, 429, 500, 502, 503, 504)
+PROMPT = "Translate the text below from {source} into {target}. Answer with the translation only.\n\n{text}"
+
+
+class _NoRedirects(HTTPRedirectHandler):
+    """Answers that point elsewhere are errors: texts and key are for the host that was named."""
+
+    def redirect_request(self, *_):
+        return None
+
+
+class ServerTranslator:
+    """Translates with a server.
+
+    The key in the environment variable `GLOSSA_SYSTEM_KEY`, if any, is sent to it, and never shown or written.
+
+    Args:
+        url: Its address: of LibreTranslate `http://localhost:5000`, with OpenAI's interface
+            `http://localhost:8000/v1`.
+        languages: The codes of source and target language.
+        model: The model that a server with OpenAI's interface is to use; None for LibreTranslate.
+
+    Raises:
+        GlossaError: if the address is none of HTTP, or has a user, a password or a query, such as a key.
+    """
+
+    def __init__(self, url: str, languages: tuple[str, str], model: str | None = None):
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise GlossaError(f"--system is {masked(url)}; give an address such as http://localhost:5000.")
+        if "@" in parts.netloc or parts.query:
+            raise GlossaError(
+                f"--system is {masked(url)}, with a password or key in it, which other users of this machine can see. "
+                f"Give the address without it, and the key in the environment variable {KEY}."
+            )
+        self.url, self.languages, self.model = url.rstrip("/"), languages, model
+        self._opener = build_opener(_NoRedirects)
+
+    def translate(self, texts: Sequence[str]) -> Iterator[str]:
+        """Yield the translation of each text, on one line.
+
+        Raises `GlossaError` if the server refuses, does not answer after several tries, or answers something else.
+        """
+        step = AT_ONCE if self.model is None else 1
+        for first in range(0, len(texts), step):
+            part = list(texts[first : first + step])
+            for translation in self._translations(part):
+                yield " ".join(translation.split())
+
+    def _translations(self, texts: list[str]) -> list[str]:
+        source, target = self.languages
+        key = os.environ.get(KEY)
+        if self.model is None:
+            asked: dict[str, Any] = {"q": texts, "source": source, "target": target, "format": "text"} | (
+                {"api_key": key} if key else {}
+            )
+            found = self._ask("/translate", asked, {}).get("translatedText")
+        else:
+            names = {"source": language_name(source), "target": language_name(target), "text": texts[0]}
+            messages = [{"role": "user", "content": PROMPT.format(**names)}]
+            asked = {"model": self.model, "messages": messages, "temperature": 0}
+            answer = self._ask("/chat/completions", asked, {"Authorization": f"Bearer {key}"} if key else {})
+            try:
+                found = [answer["choices"][0]["message"]["content"]]
+            except (KeyError, IndexError, TypeError):
+                found = None
+        if not isinstance(found, list) or len(found) != len(texts) or not all(isinstance(one, str) for one in found):
+            raise self._error(f"gave no list of {len(texts)} translations")
+        return found
+
+    def _ask(self, path: str, fields: dict[str, Any], headers: dict[str, str]) -> dict[str, Any]:
+        headers = {"Content-Type": "application/json"} | headers
+        request = Request(self.url + path, json.dumps(fields).encode(), headers)
+        wait, problem = WAIT, ""
+        for last in (*[False] * (TRIES - 1), True):
+            try:
+                with self._opener.open(request, timeout=SECONDS) as answer:
+                    content = answer.read(LARGEST + 1)
+                break
+            except HTTPError as error:
+                problem = f"answers with status {error.code} ({error.reason})"
+                if error.code not in BUSY:
+                    place = error.headers.get("Location")
+                    raise self._error(f"{problem} and points to {masked(place)}" if place else problem) from error
+                asked = error.headers.get("Retry-After", "")
+                wait = max(wait, min(float(asked), LONGEST_WAIT)) if asked.isdigit() else wait
+            except (URLError, HTTPException, OSError) as error:
+                problem = f"does not answer: {getattr(error, 'reason', error)}"
+            if last:
+                raise self._error(f"{problem}, {TRIES} times")
+            time.sleep(wait)
+            wait *= 2
+        if len(content) > LARGEST:
+            raise self._error(f"answers with over {LARGEST:,} bytes")
+        try:
+            found = json.loads(content)
+        except ValueError as error:
+            raise self._error(f"answers with something that is not JSON: {content[:60]!r}") from error
+        if not isinstance(found, dict):
+            raise self._error("answers with JSON that is no object")
+        return found
+
+    def _error(self, problem: str) -> GlossaError:
+        return GlossaError(
+            f"The server {self.url} {problem}. Finished translations are kept, and the same command continues. Check "
+            "the address, the model and the key."
+        )
