@@ -12,6 +12,11 @@ the direction of the model that you will train as --source_language and --target
 --data_path. It is started without a shell for each 2,000 texts. It reads one text per line from standard input and
 writes one translation per line, from the source to the target language.
 
+--teacher_url ADDRESS uses a server: of LibreTranslate, or with --teacher_model ID any with OpenAI's interface of chats
+(vLLM, llama.cpp, Ollama, `transformers serve`), whose address ends with /v1. --prompt FILE has the request of the
+model, with {source}, {target} and {text}. What such a model adds to a translation is taken off, or the answer is
+dropped and counted. A key is read from the environment variable GLOSSA_SERVER_KEY.
+
 Implausible translations (empty, copied, repetitive, much too short or too long) are dropped and counted. An
 interrupted job continues with the same command. --workers N translates with N processes, and --ray ADDRESS on a Ray
 cluster. The pairs do not depend on the number of processes and machines.
@@ -36,6 +41,7 @@ if TYPE_CHECKING:
 
     from ..base.jobs.stage import Work
     from ..base.run_folder import RunFolder
+    from ..translate.corpora.servers import ServerTranslator
 
 COLUMNS = ("source_column", "target_column")
 FOR_MODELS = ("engine", "ensemble", "num_beams", "num_return_sequences", "sample", "closest", "batch_tokens")
@@ -50,6 +56,10 @@ class DistillOptions(LanguageOptions, DataOptions, BatchOptions, SearchOptions, 
     output: str = option("file to write", required=True, metavar="FILE.jsonl")
     teacher_command: str | None = option("a program that translates lines, instead of teachers", metavar="PROGRAM")
     teacher_seconds: float = option("time limit of the program for 2,000 texts (default: 3600)", default=3600.0)
+    teacher_url: str | None = option("address of a server that translates, instead of teachers", metavar="URL")
+    teacher_model: str | None = option("model of a server with OpenAI's interface", metavar="ID")
+    prompt: str | None = option("file with the request of this model", metavar="FILE")
+    teacher_requests: int = option("requests at once (default: 4)", default=4)
     text: list[str] | None = option("monolingual text to translate instead", metavar="FILE")
     text_column: str | None = option("column of the texts, if --text is a table")
     ensemble: bool = flag("the teachers translate together, not one by one")
@@ -76,7 +86,7 @@ def make_pairs(arguments: DistillOptions) -> tuple[str, str]:
     check(arguments)
 
     from ..base.jobs.records import hash_texts, refuse_existing
-    from ..translate.corpora.distillation import Job, chunks_of
+    from ..translate.corpora.distillation import SERVER_CHUNK, Job, chunks_of
     from ..translate.loading import stamp_models
 
     refuse_existing(Path(arguments.output))
@@ -90,7 +100,8 @@ def make_pairs(arguments: DistillOptions) -> tuple[str, str]:
         settle_engines(arguments, groups, languages, rows)
     local = [Path(name) for name in arguments.teachers if Path(name).exists()]
     with place_of(arguments.ray, arguments.workers, job.folder, ("glossa",), local) as place:
-        chunks = chunks_of(rows, len(groups), arguments.with_original)
+        size = SERVER_CHUNK if arguments.teacher_url else None
+        chunks = chunks_of(rows, len(groups), arguments.with_original, size)
         counts = job.run(partial(writer, arguments, groups, languages), chunks, place)
     dropped = ", ".join(f"{number:,} {problem}" for problem, number in sorted(counts.dropped.items())) or "none"
     print(f"{counts.texts:,} texts gave {counts.pairs:,} new pairs. Translations dropped: {dropped}.")
@@ -121,23 +132,52 @@ def check(arguments: DistillOptions) -> None:
 
 
 def check_teachers(arguments: DistillOptions) -> None:
-    """Raise `GlossaError` without a teacher or command, and for options that do not apply to a command."""
-    if arguments.teachers and arguments.teacher_command is not None:
-        raise GlossaError("A teacher and --teacher_command are both given; give one of them.")
-    if not arguments.teachers and arguments.teacher_command is None:
-        raise GlossaError("No teacher is given. Give the folder of a run, a Hub name, or --teacher_command.")
-    if arguments.teacher_command is None:
+    """Raise `GlossaError` without a teacher, program or server, and for options that do not apply to it."""
+    others = [name for name in ("teacher_command", "teacher_url") if getattr(arguments, name) is not None]
+    if len(others) + bool(arguments.teachers) > 1:
+        raise GlossaError("Of a teacher, --teacher_command and --teacher_url, several are given; give one of them.")
+    for name, needed in (("teacher_model", "teacher_url"), ("prompt", "teacher_model")):
+        if getattr(arguments, name) and not getattr(arguments, needed):
+            raise GlossaError(f"--{name} needs --{needed}. Give both.")
+    if not arguments.teachers and not others:
+        raise GlossaError(
+            "No teacher is given. Give the folder of a run, a Hub name, --teacher_command or --teacher_url."
+        )
+    if arguments.teacher_url:
+        server_of(arguments, ("", ""))
+    if not others:
         return
     if not arguments.text and (not arguments.data_path or find_run(arguments)):
-        raise GlossaError("--teacher_command has no training pairs. Give texts with --text, or files of --data_path.")
+        raise GlossaError(f"--{others[0]} has no training pairs. Give texts with --text, or files of --data_path.")
     if refused := [name for name in FOR_MODELS if name in changed(arguments)]:
-        raise GlossaError(f"--{refused[0]} is for trained models; --teacher_command gives one translation of a text.")
+        raise GlossaError(f"--{refused[0]} is for trained models; --{others[0]} gives one translation of a text.")
 
 
 def settings(arguments: DistillOptions) -> dict:
     """The options that determine the pairs of a job."""
-    ignored = ("output", "workers", "ray", "teacher_seconds")  # options that do not change the translations
-    return {name: value for name, value in vars(arguments).items() if name not in ignored}
+    ignored = ("output", "workers", "ray", "teacher_seconds", "teacher_requests")  # they change no translation
+    found = {name: value for name, value in vars(arguments).items() if name not in ignored}
+    return found | {"prompt": prompt_of(arguments)}
+
+
+def server_of(arguments: DistillOptions, languages: tuple[str, str]) -> "ServerTranslator":
+    from ..translate.corpora.servers import PROMPT, ServerTranslator
+
+    prompt = prompt_of(arguments) or PROMPT
+    url = arguments.teacher_url or ""
+    return ServerTranslator(
+        url, languages, arguments.teacher_model, prompt, arguments.teacher_requests, "--teacher_url"
+    )
+
+
+def prompt_of(arguments: DistillOptions) -> str | None:
+    """The text of --prompt, if it is given."""
+    if arguments.prompt is None:
+        return None
+    try:
+        return Path(arguments.prompt).read_text(encoding="utf-8").rstrip("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise GlossaError(f"{arguments.prompt} cannot be read as text: {error}.") from error
 
 
 def find_run(arguments: DistillOptions) -> str | None:
@@ -226,8 +266,8 @@ def groups_of(arguments: DistillOptions, languages: tuple[str, str]) -> list[lis
     """The models of each teacher. Raises `GlossaError` if a teacher has other languages than the pairs."""
     from ..translate.corpora.distillation import is_reverse
 
-    if arguments.teacher_command is not None:
-        return [[arguments.teacher_command]]
+    if other := arguments.teacher_command or arguments.teacher_url:
+        return [[other]]
     groups = [arguments.teachers] if arguments.ensemble else [[name] for name in arguments.teachers]
     if len({is_reverse(group, languages) for group in groups}) > 1 and arguments.text:
         raise GlossaError("--text needs teachers of one direction: they translate the same text.")
@@ -249,10 +289,13 @@ def settle_engines(arguments: DistillOptions, groups: list[list[str]], languages
 
 def writer(arguments: DistillOptions, groups: list[list[str]], languages: tuple[str, str]) -> "Work":
     """The function with which a process writes the pairs of a chunk."""
-    from ..translate.corpora.distillation import chunk_writer, command_teacher, load_teacher
+    from ..translate.corpora.distillation import chunk_writer, command_teacher, load_teacher, server_teacher
 
     if command := arguments.teacher_command:
         teacher = command_teacher(command, arguments.teacher_seconds, languages)
+        return chunk_writer(lambda _: teacher, closest=False, tag="")
+    if arguments.teacher_url:
+        teacher = server_teacher(server_of(arguments, languages))
         return chunk_writer(lambda _: teacher, closest=False, tag="")
     names = ("engine", "num_beams", "num_return_sequences", "sample", "batch_tokens")
     options = {name: getattr(arguments, name) for name in names}

@@ -7,7 +7,7 @@ the significance of the difference to another model, by paired bootstrap of BLEU
 `--translations theirs.txt other.txt --names "DeepL" "Google"` scores the translations of other systems too, a line for
 each pair, and tests the model against each of them. `--system URL` asks a server for one of these files. Without a
 model, `--source s.txt --reference r.txt --translations a.txt b.txt` scores files alone, and tests all against the
-first. A key of the server is read from the environment variable GLOSSA_SYSTEM_KEY.
+first. A key of the server is read from the environment variable GLOSSA_SERVER_KEY.
 
 With --rerank OTHER, a search with N beams gives N translations. The translation with the highest sum of both models'
 log-probabilities is scored. OTHER may translate in the opposite direction. The translations of --baseline are not

@@ -115,7 +115,7 @@ def test_it_translates_the_sources_of_pairs(teacher, tmp_path):
     ("argv", "message"),
     [
         ([], r"No teacher is given"),
-        (["runs/a", "--teacher_command", "cat"], r"A teacher and --teacher_command are both given"),
+        (["runs/a", "--teacher_command", "cat"], r"several are given; give one of them"),
         (["--teacher_command", "cat"], r"has no training pairs\. Give texts with --text"),
         (["--teacher_command", "cat", "--text", "a.txt", "--num_beams", "5"], r"--num_beams is for trained models"),
         (["--teacher_command", "cat", "--text", "a.txt", "--sample"], r"--sample is for trained models"),

@@ -1,47 +1,10 @@
 """Translations by servers: both interfaces, what a server may do wrong, and where the key goes."""
 
-import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-
 import pytest
 
 from glossa.base.errors import GlossaError
 from glossa.translate.corpora import servers
 from glossa.translate.corpora.servers import ServerTranslator
-
-
-@pytest.fixture
-def stub(monkeypatch):
-    """A server that gives prepared answers (status, headers, body) in turn, the last one again and again."""
-    monkeypatch.setattr(servers, "WAIT", 0.001)
-    waited = []
-    monkeypatch.setattr(servers.time, "sleep", waited.append)
-
-    class Handler(BaseHTTPRequestHandler):
-        answers, asked = [], []
-
-        def do_POST(self):
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            self.asked.append((self.path, json.loads(body), self.headers.get("Authorization")))
-            status, headers, text = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-            self.send_response(status)
-            for name, value in headers.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(text if isinstance(text, bytes) else json.dumps(text).encode())
-
-        def log_message(self, *_):
-            pass
-
-    Handler.waited = waited
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        Handler.url = f"http://127.0.0.1:{server.server_port}"
-        yield Handler
-        server.shutdown()
-        thread.join()
 
 
 def translate(stub, *texts, model=None):
@@ -67,7 +30,7 @@ def test_a_chat_is_asked_for_each_text(stub):
 
 
 def test_the_key_is_sent_from_the_environment_only(stub, monkeypatch):
-    monkeypatch.setenv("GLOSSA_SYSTEM_KEY", "secret-1")
+    monkeypatch.setenv("GLOSSA_SERVER_KEY", "secret-1")
     stub.answers[:] = [(200, {}, {"translatedText": ["A"]}), (200, {}, {"choices": [{"message": {"content": "A"}}]}),
                        (403, {}, {"error": "no"})]  # fmt: skip
     translate(stub, "a")

@@ -19,8 +19,11 @@ from ..build import load_engine
 from ..interface import Checks, Execution, Search
 from ..languages import Languages, Wanted
 from ..translator import Translator
+from .answers import ServerTeacher
 from .command import CommandTranslator
+from .servers import ServerTranslator
 
+SERVER_CHUNK = 50  # rows that a server translates together; an interruption loses at most these answers
 CHUNK = 2000  # rows that are translated together; it decides which share a batch, and what an interruption loses
 Rows = Sequence[tuple[str, str | None]]
 
@@ -31,13 +34,14 @@ class Teacher:
 
     Attributes:
         name: The name for the pairs' `origin`.
-        translator: The translator, a model or a program, which gives as many translations per text as wanted.
+        translator: The translator, a model, a program or a server, which gives as many translations per text as
+            wanted.
         reverse: Whether it translates the targets of the pairs to new sources (back-translation, Sennrich et al.
             2016) instead of the sources to new targets (Kim and Rush 2016).
     """
 
     name: str
-    translator: Translator | CommandTranslator
+    translator: Translator | CommandTranslator | ServerTeacher
     reverse: bool = False
 
 
@@ -52,6 +56,11 @@ def is_reverse(names: list[str], languages: tuple[str, str]) -> bool:
 def command_teacher(command: str, seconds: float, languages: tuple[str, str]) -> Teacher:
     """The program `command` as a teacher of pairs in two languages; see [`CommandTranslator`]."""
     return Teacher(command, CommandTranslator(command, seconds, languages))
+
+
+def server_teacher(server: ServerTranslator) -> Teacher:
+    """A server as a teacher; its name is that of its model, or its host."""
+    return Teacher(server.model or server.host, ServerTeacher(server))
 
 
 def load_teacher(
@@ -158,10 +167,11 @@ class Chunk:
     seed: int
 
 
-def chunks_of(rows: Rows, teachers: int, with_original: bool) -> dict[str, Chunk]:
-    """The work of a job by name: what each of the teachers does with all rows, in a fixed order."""
+def chunks_of(rows: Rows, teachers: int, with_original: bool, size: int | None = None) -> dict[str, Chunk]:
+    """The work of a job by name: what each of the teachers does with all rows, `size` at once, in a fixed order."""
+    size = size or CHUNK
     numbers = [*([None] if with_original else []), *range(teachers)]
-    parts = [(number, rows[first : first + CHUNK]) for number in numbers for first in range(0, len(rows), CHUNK)]
+    parts = [(number, rows[first : first + size]) for number in numbers for first in range(0, len(rows), size)]
     return {f"{seed:06d}": Chunk(number, part, seed) for seed, (number, part) in enumerate(parts)}
 
 

@@ -2,8 +2,10 @@
 
 import json
 import os
+import re
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPException
 from typing import Any
 from urllib.error import HTTPError, URLError
@@ -14,7 +16,7 @@ from ...base.errors import GlossaError
 from ...base.languages import language_name
 from ...base.paths import masked
 
-KEY = "GLOSSA_SYSTEM_KEY"  # environment variable with the key of the server
+KEY = "GLOSSA_SERVER_KEY"  # environment variable with the key of the server
 AT_ONCE = 20  # texts in a request
 SECONDS = 120  # time limit of a request
 TRIES, WAIT, LONGEST_WAIT = 6, 1.0, 300.0  # tries of a request; seconds before the second, doubled before each further
@@ -33,28 +35,44 @@ class _NoRedirects(HTTPRedirectHandler):
 class ServerTranslator:
     """Translates with a server.
 
-    The key in the environment variable `GLOSSA_SYSTEM_KEY`, if any, is sent to it, and never shown or written.
+    The key in the environment variable `GLOSSA_SERVER_KEY`, if any, is sent to it, and never shown or written.
 
     Args:
         url: Its address: of LibreTranslate `http://localhost:5000`, with OpenAI's interface
             `http://localhost:8000/v1`.
         languages: The codes of source and target language.
         model: The model that a server with OpenAI's interface is to use; None for LibreTranslate.
+        prompt: What such a model is asked, with `{source}`, `{target}` and `{text}`.
+        requests: Requests at once.
+        option: The option that gives the address, for messages.
 
     Raises:
-        GlossaError: if the address is none of HTTP, or has a user, a password or a query, such as a key.
+        GlossaError: if the address is none of HTTP, or has a user, a password or a query, such as a key; or if the
+            prompt lacks `{text}`.
     """
 
-    def __init__(self, url: str, languages: tuple[str, str], model: str | None = None):
+    def __init__(
+        self,
+        url: str,
+        languages: tuple[str, str],
+        model: str | None = None,
+        prompt: str = PROMPT,
+        requests: int = 1,
+        option: str = "--system",
+    ):
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise GlossaError(f"--system is {masked(url)}; give an address such as http://localhost:5000.")
+            raise GlossaError(f"{option} is {masked(url)}; give an address such as http://localhost:5000.")
         if "@" in parts.netloc or parts.query:
             raise GlossaError(
-                f"--system is {masked(url)}, with a password or key in it, which other users of this machine can see. "
+                f"{option} is {masked(url)}, with a password or key in it, which other users of this machine can see. "
                 f"Give the address without it, and the key in the environment variable {KEY}."
             )
+        if "{text}" not in prompt:
+            raise GlossaError("The prompt has no {text}. Write {text} where the text to translate is to stand.")
+        self.host = parts.netloc
         self.url, self.languages, self.model = url.rstrip("/"), languages, model
+        self.prompt, self.requests = prompt, requests
         self._opener = build_opener(_NoRedirects)
 
     def translate(self, texts: Sequence[str]) -> Iterator[str]:
@@ -62,11 +80,17 @@ class ServerTranslator:
 
         Raises `GlossaError` if the server refuses, does not answer after several tries, or answers something else.
         """
+        for answer in self.answers(texts):
+            yield " ".join(answer.split())
+
+    def answers(self, texts: Sequence[str]) -> Iterator[str]:
+        """The same with the lines of each answer."""
         step = AT_ONCE if self.model is None else 1
-        for first in range(0, len(texts), step):
-            part = list(texts[first : first + step])
-            for translation in self._translations(part):
-                yield " ".join(translation.split())
+        parts = [list(texts[first : first + step]) for first in range(0, len(texts), step)]
+        with ThreadPoolExecutor(self.requests) as pool:
+            for start in range(0, len(parts), self.requests):  # after an error, no further requests are made
+                for found in pool.map(self._translations, parts[start : start + self.requests]):
+                    yield from found
 
     def _translations(self, texts: list[str]) -> list[str]:
         source, target = self.languages
@@ -78,7 +102,8 @@ class ServerTranslator:
             found = self._ask("/translate", asked, {}).get("translatedText")
         else:
             names = {"source": language_name(source), "target": language_name(target), "text": texts[0]}
-            messages = [{"role": "user", "content": PROMPT.format(**names)}]
+            content = re.sub(r"\{(source|target|text)\}", lambda found: names[found[1]], self.prompt)
+            messages = [{"role": "user", "content": content}]
             asked = {"model": self.model, "messages": messages, "temperature": 0}
             answer = self._ask("/chat/completions", asked, {"Authorization": f"Bearer {key}"} if key else {})
             try:
