@@ -74,6 +74,8 @@ def parse(argv: list[str]) -> DistillOptions:
 def main(argv: list[str]) -> None:
     arguments = parse(argv)
     languages = make_pairs(arguments)
+    if not Path(arguments.output).stat().st_size:
+        return
     command = ["glossa", "train", "--data_path", arguments.output, *held_out(arguments, languages)]
     print(f"Train on them: {shlex.join(command)}")
 
