@@ -14,7 +14,6 @@ from glossa.base.errors import GlossaError
 from glossa.model.spans_glossa import find_spans
 from glossa.translate.engines.generate import GenerateEngine
 from glossa.translate.interface import Checks, Search
-from glossa.translate.texts.spans import MOVED
 from glossa.translate.translator import Translator
 
 pytestmark = pytest.mark.slow
@@ -41,9 +40,12 @@ def test_translations_are_those_of_python(site, node, kind):
         expected = Translator(model, tokenizer, Search(scores=True, **options)).translate(TEXTS)
         for text, own, theirs in zip(TEXTS, translations, expected, strict=True):
             own = own if isinstance(own, list) else [own]
-            if any(one["problem"] == MOVED for one in own):  # Python finds more places for lost spans, by attention
-                spans = [text[start:end] for start, end in find_spans(text)]
-                assert [one in own[0]["text"] for one in spans] == [one in theirs[0].text for one in spans]
+            spans = [text[start:end] for start, end in find_spans(text)]
+            # Python alone tries other names and numbers, and finds more places by attention.
+            if any(one["problem"] for one in own) and (spans or any(map(str.isdigit, text))):
+                assert {one for one in spans if one in own[0]["text"]} <= {
+                    one for one in spans if one in theirs[0].text
+                }
                 continue
             assert [one["text"] for one in own] == [one.text for one in theirs], (text, options)
             for one, other in zip(own, theirs, strict=True):
