@@ -87,7 +87,7 @@ def test_an_accelerator_goes_to_its_letter(tmp_path):
 
 def test_a_name_with_a_low_line_in_a_sentence_is_no_accelerator(tmp_path):
     found = shouted(tmp_path, "a.po", entries("Used if side_pane is set."))
-    assert 'msgstr "USED IF SIDE_PANE IS SET."' in found
+    assert 'msgstr "USED IF side_pane IS SET."' in found
 
 
 def test_a_catalog_of_names_has_no_accelerators_of_gtk(tmp_path):

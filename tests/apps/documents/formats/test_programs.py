@@ -202,7 +202,7 @@ def test_arb_names_the_language_of_the_translation(tmp_path):
         ("{0} None here |[1,19] Some|]20,Inf[ Many more", "{0} here None |[1,19] Some|]20,Inf[ more Many"),  # Laravel
         ("set a=b | wc it", "it wc | a=b set"),  # a command
         ("either (this one|that one) here", "here one) one|that (this either"),
-        ("{{ name | upper }} is here", "{{ name | upper }} here is"),
+        ("{{ name | upper }} is here", "here is {{ name | upper }}"),
     ],
 )
 def test_forms_between_bars_are_texts_of_their_own(tmp_path, source, expected):
