@@ -101,6 +101,8 @@ def write_documents(folder):
     for name in ("seite.html", "report.html", "docs/page.html"):
         (folder / name).write_text(page, encoding="utf-8")
     (folder / "docs/page.md").write_text("# Der Hund\n\nDer *Baum* ist alt.\n", encoding="utf-8")
+    (folder / "new.json").write_text('{"dog": "Der Hund", "tree": "Der Baum"}', encoding="utf-8")
+    (folder / "old.json").write_text('{"dog": "The dog"}', encoding="utf-8")
     (folder / "app.po").write_text('msgid "Der Hund"\nmsgstr ""\n', encoding="utf-8")
     (folder / "post.yaml").write_text("title: Der Hund\npost: {description: Der Baum, id: x}\n", encoding="utf-8")
     rows = [{"source": f"Der {noun} ist neu.", "correction": f"The {word} is new."} for noun, word in NOUNS.items()]

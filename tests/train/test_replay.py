@@ -153,10 +153,10 @@ def test_settings_of_replay_alone_are_refused(settings):
 
 def test_replay_of_one_line_is_refused(tmp_path, settings):
     write(tmp_path / "one.tsv", [("a z.", "z a!")])
-    with pytest.raises(GlossaError, match=r"replay is .*one.tsv, of which 1 of 1 pairs can be used. At least 100"):
+    with pytest.raises(GlossaError, match=r"replay is .*one.tsv, of which 1 of 1 pairs can be used. At least 50"):
         load_inputs(settings(replay=tmp_path / "one.tsv"))
     (tmp_path / "one.txt").write_text("a z.\n")
-    with pytest.raises(GlossaError, match=r"1 of 1 texts can be used. At least 100 are needed, and best 360"):
+    with pytest.raises(GlossaError, match=r"1 of 1 texts can be used. At least 50 are needed, and best 360"):
         load_inputs(settings(replay=tmp_path / "one.txt"))
     with pytest.raises(GlossaError, match=r"replay has texts \(.*one.txt\) and pairs \(.*one.tsv\)"):
         load_inputs(parse_settings(["--init_from", "x", "--replay", *map(str, tmp_path.glob("one.*"))]))

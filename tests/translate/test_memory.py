@@ -35,7 +35,11 @@ RECALL = Recall([Memory.temporary(UNITS.items())])
         ("See {this}.", "Vois {this}.", []),
         ("One.\nTwo.", "ONE.\nTWO.", ["One.", "Two."]),  # the memory's translation has no lines
         ("Four.\n\nOne. Two.", "FOUR.\n\nUn, deux.", ["Four."]),
-        ("Go to {place}.", "GO TO {place}.", ["Go to {place}.", "Go to."]),  # the memory lacks the placeholder
+        (
+            "Go to {place}.",
+            "GO TO {place}.",
+            ["Go to {place}.", "Go to.", "Go to Tom.", "Go to X."],
+        ),  # the memory lacks the placeholder
     ],
 )
 def test_a_memory_is_used_for_texts_and_sentences(text, expected, asked):

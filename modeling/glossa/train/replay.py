@@ -35,7 +35,7 @@ from .plan.sizing import choosable, tuned_passes
 
 logger = logging.getLogger(__name__)
 
-FEWEST = 100  # minimum number of replayed pairs: fewer are learned by heart
+FEWEST = 50  # minimum number of replayed pairs: fewer are learned by heart
 SIDES = ["source", "target"]
 
 

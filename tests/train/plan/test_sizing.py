@@ -174,7 +174,7 @@ def test_the_choice_is_logged_as_options_that_give_the_same(caplog, tmp_path, ti
     beginning, flags = line.split(": ")
     assert beginning == "Chosen for 160 training pairs on a CPU"
     assert flags == (
-        f"--vocab_size {first['vocab_size']} --dropout {LONG} --learning_rate 0.004 --muon_learning_rate 0.02 "
+        f"--dropout {LONG} --learning_rate 0.004 --muon_learning_rate 0.02 "
         "--warmup_steps 0.1 --lr_scheduler_type cosine --eval_steps 0.05 --save_steps 0.05 --eval_strategy steps "
         "--save_strategy steps"
     )

@@ -32,7 +32,7 @@ _SPECIAL = re.compile(r"[\\`*_\[\]<|]")
 _BLOCK_MARK = re.compile(r"(?:([-+*>]|#{1,6})|(\d{1,9})([.)]))(?=\s|$)")
 _CLOSING = re.compile(r"(?:^|(?<![ \t])[ \t]++)#++[ \t]*+$")  # the marks at the end of a heading
 _SOFT_BREAK = re.compile(r"(?<![ \t])[ \t]*+\r?\n[ \t]*+")
-_NAMED = re.compile(r"\w+(?:[._:/-]\w+)*[._:/]\w+")
+_NAMED = re.compile(r"(?=[^._:/]*[._:/])_*[^\W_]+(?:[._:/-]+[^\W_]+)+")
 _HTML_NAME = re.compile(r"</?([A-Za-z][\w-]*)")
 
 

@@ -15,7 +15,11 @@ export function endOf(rules, text) {
   const start = stripRight(body).length;
   const found = new Set([...mark].map((one) => kinds[one]));
   const dots = [...found].every((kind) => kind === "stop" || kind === "ellipsis");
-  if (dots && ([...mark].length > 2 || found.has("ellipsis"))) return { kind: "ellipsis", mark, start };
+  if (dots && ([...mark].length > 2 || found.has("ellipsis"))) {
+    const before = last(text.slice(0, start));
+    const from = before && separators.includes(before) ? start - before.length : start;
+    return { kind: "ellipsis", mark: text.slice(from), start: from };
+  }
   return { kind: [...mark].length === 1 ? [...found][0] : "other", mark, start };
 }
 
