@@ -66,6 +66,8 @@ def settings_of(arguments: TranslateOptions, ignored: Collection[str]) -> dict[s
     settings = {name: value for name, value in vars(arguments).items() if name not in ignored}
     if arguments.glossary:
         settings["glossary"] = hash_file(Path(arguments.glossary))
+    if update := settings.get("update"):
+        settings["update"] = hash_file(update) if update.is_file() else str(update)
     if settings.get("memory"):
         from ..translate.memory.building import stamp_of
 

@@ -78,3 +78,16 @@ def test_the_shared_case(tmp_path):
         pytest.skip("needs the cases of ../shared")
     found = updated(tmp_path, "a.json", (CASE / "en.json").read_text(), (CASE / "fr.json").read_text())
     assert json.loads(found) == {"a": "Je suis ravi.", "b": "SAVE"}
+
+
+def test_a_job_with_another_older_version_is_another_job(tmp_path):
+    """The command records its settings as JSON, with a hash of the older version."""
+    from argparse import Namespace
+
+    from glossa.cli.documents import settings_of
+
+    found = []
+    for content in ('{"a": "b"}', '{"a": "c"}'):
+        (tmp_path / "old.json").write_text(content)
+        found.append(json.dumps(settings_of(Namespace(glossary=None, update=tmp_path / "old.json"), ())))
+    assert found[0] != found[1]
