@@ -3,10 +3,12 @@
 import re
 
 import pytest
-from translating import Characters, Function
+from translating import Characters, Function, align_by_form
 
-from glossa.translate.interface import Search, Translation
-from glossa.translate.sentences import DIFFERENT_NUMBERS
+from glossa.translate.confidence import UNCERTAIN
+from glossa.translate.interface import Checks, Execution, Search, Translation
+from glossa.translate.second_try import SecondTry
+from glossa.translate.sentences import DIFFERENT_NUMBERS, SentenceTranslator
 from glossa.translate.texts.spans import MOVED
 from glossa.translate.translator import Translator
 
@@ -74,3 +76,13 @@ def test_blank_translations_of_a_list_stay_blank():
     search = Search(2, num_return_sequences=2)
     ((first, second),) = Translator(One(french), Characters(), search).translate(["I have 517 dogs."])
     assert (first.text, second.text) == ("J'ai 517 chiens.", "")
+
+
+def test_what_may_be_right_is_not_tried_again():
+    """A doubt about a translation is no reason to replace its numbers."""
+    engine = Function(french)
+    (text,) = Translator(engine, Characters()).plan(["I have 517 dogs."])
+    text.sentences[0].translations = [Translation("J'ai 517 chiens.", problem=UNCERTAIN)]
+    translator = SentenceTranslator(engine, Characters(), Search(1), Checks(), Execution())
+    SecondTry(translator, align_by_form).translate(text.sentences, [])
+    assert engine.asked == [] and text.sentences[0].best.problem == UNCERTAIN

@@ -96,7 +96,7 @@ def with_back_translations(options: PrepareOptions, data: "DataArguments", folde
     if not pairs.stat().st_size:
         raise GlossaError(
             f"No translation of {options.teacher} can be used for training. Look at some of them with `glossa "
-            f"translate`, and give a teacher that knows texts like those of {' '.join(options.back_translate)}."
+            f"translate`, and give a teacher for texts such as {' '.join(options.back_translate)}."
         )
     made = {"name": "back-translations", "data_path": [str(pairs)], "tag": options.tag}
     made |= {"source_column": "source", "target_column": "target"}

@@ -31,7 +31,7 @@ class ScoreOptions(ModelsOptions, LanguageOptions, DataOptions, BatchOptions, Me
     translations: list[str] | None = option(
         "translations of other systems to score too: files with a line for each pair", metavar="FILE"
     )
-    names: list[str] | None = option("name of each system (default: those of the files)", metavar="NAME")
+    names: list[str] | None = option("name of each system (default: the file names)", metavar="NAME")
     source: str | None = option("sources of --translations without a model, one on each line", metavar="FILE")
     reference: str | None = option("references of --translations without a model", metavar="FILE")
     system: str | None = option(

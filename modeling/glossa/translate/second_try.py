@@ -7,6 +7,7 @@ from typing import NamedTuple
 from ..model.segments_glossa import Segment, as_model_reads, with_stop
 from ..model.spans_glossa import Span
 from .interface import Translation
+from .plausibility import KINDS
 from .sentences import Asked, SentenceTranslator
 from .texts.alignment import Aligner, aligned
 from .texts.labels import Label
@@ -30,7 +31,7 @@ class SecondTry:
 
     A sentence whose spans are not kept is translated with names in their place. If that does not help, or words are
     lost with it, it is translated without the spans, and they are put where the words around them are. A sentence
-    with numbers whose translation has any problem is translated with other numbers, or else as if they were spans.
+    with numbers whose translation cannot be right is translated with other numbers, or else as if they were spans.
 
     Args:
         translator: Translates what is tried.
@@ -41,14 +42,19 @@ class SecondTry:
         self.translator, self.aligner, self.profile = translator, aligner, translator.engine.profile
 
     def translate(self, sentences: Sequence[Sentence], broken: list[Sentence]) -> None:
-        """Translate those of the sentences that need it. `broken` are those whose translations lack a span."""
+        """Translate those of the sentences that need it.
+
+        Args:
+            sentences: All of them, with their translations.
+            broken: Those whose translations lack a span.
+        """
         self._translate_without_spans(broken)
         self._translate_with_stand_ins(broken, numbers=False)
-        wrong = [each for each in sentences if each.best.problem not in ("", MOVED) and FIGURE.search(each.source)]
-        for sentence, items in self._translate_with_stand_ins(wrong, numbers=True):
-            spans = tuple(item.span for item in items)
-            whole = replace(sentence, segment=sentence.segment._replace(spans=spans))
-            self._translate_without_spans([whole])
+        wrong = [each for each in sentences if each.best.problem in KINDS and FIGURE.search(each.source)]
+        left = self._translate_with_stand_ins(wrong, numbers=True)
+        wholes = [_with_spans(sentence, items) for sentence, items in left]
+        self._translate_without_spans(wholes)
+        for (sentence, items), whole in zip(left, wholes, strict=True):
             if whole.best.problem in ("", MOVED) and whole.best.text:
                 _set(sentence, whole.translations, whole.places, items)
 
@@ -98,6 +104,12 @@ class SecondTry:
                 sentence.translations.append(replace(each, text=text, problem=problem))
                 sentence.places.append(places)
                 sentence.lower_start(-1)
+
+
+def _with_spans(sentence: Sentence, items: Sequence[Item]) -> Sentence:
+    """A copy of a sentence whose spans are these items."""
+    spans = tuple(item.span for item in items)
+    return replace(sentence, segment=sentence.segment._replace(spans=spans))
 
 
 def _take(row: Row, given: StandIns, translations: Sequence[Translation]) -> bool:

@@ -55,4 +55,4 @@ def test_what_is_refused(tiny_run, here, monkeypatch):
     refused(r"Give test_path, .* or set test_size to 0", prepare, *both, *HELD_OUT[:2])
     refused(r"text\.tsv", prepare, *both[:3], "text.tsv", *both[4:], *HELD_OUT)
     monkeypatch.setattr(sentences, "find_problem", lambda *_: "empty")
-    refused("No translation of .* can be used .* like those of text.txt", prepare, *both, *HELD_OUT)
+    refused("No translation of .* can be used .* for texts such as text.txt", prepare, *both, *HELD_OUT)
