@@ -51,7 +51,7 @@ def settings(tiny_settings, pairs, tmp_path):
         given = {
             "data_path": pairs, "init_from": start, "max_steps": 4, "eval_steps": 2, "save_steps": 2,
             "validation_size": 20, "max_new_tokens": 100, "num_beams": 1, "source_language": "en",
-            "target_language": "fr", "trust_data": True,
+            "target_language": "fr", "trust_data": True, "metric_for_best_model": "loss", "greater_is_better": False,
         }  # fmt: skip
         return tiny_settings(tmp_path / name, **UNSIZED, **given | changes)
 

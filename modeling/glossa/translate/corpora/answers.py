@@ -16,7 +16,7 @@ _INTRODUCTION = re.compile(
     r"|[^\n:]{0,30}\btranslat(?:ion|ed text)\b[^\n:]{0,40}:)(?:\*\*)?\s*",
     re.IGNORECASE,
 )
-_NOTE = re.compile(r"\n\s*(?:[(*_]*(?:note|explanation|literally|alternatively)\b.*)", re.IGNORECASE | re.DOTALL)
+_NOTE = re.compile(r"\n[^\S\n]*(?:[(*_]*(?:note|explanation|literally|alternatively)\b.*)", re.IGNORECASE | re.DOTALL)
 _REFUSAL = re.compile(
     r"(?:i(?:'m| am) (?:sorry|unable|not able)|i (?:can't|cannot|can not|won't)|as an ai\b|sorry, )", re.IGNORECASE
 )
