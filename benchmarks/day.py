@@ -24,7 +24,7 @@ from glossa.base.metrics import bleu_tokenizer, score
 from glossa.base.pair import Pair
 from glossa.cli.train import main as train
 from glossa.translate.build import build_translator
-from glossa.translate.interface import Search
+from glossa.translate.interface import Execution, Search
 from glossa.translate.memory.store import Memory, Unit
 from glossa.translate.texts.recall import Recall
 
@@ -117,7 +117,9 @@ def _repeats(pairs: Sequence[Pair], known: Sequence[Pair]) -> list[bool]:
 
 def _translated(run: Path, pairs: Sequence[Pair], memory: Memory | None = None, grows: bool = False) -> Iterator[str]:
     recall = None if memory is None else Recall([memory])
-    translator = build_translator([str(run)], "auto", search=Search(BEAMS), split_sentences=False, recall=recall)
+    translator = build_translator(
+        [str(run)], "auto", search=Search(BEAMS), execution=Execution(split_sentences=False)
+    ).with_recall(recall)
     if not grows:
         yield from translator.best([pair.source for pair in pairs], progress=True)
         return

@@ -27,7 +27,7 @@ from glossa.base.run_folder import RunFolder
 from glossa.train.plan.arguments import parse_settings
 from glossa.train.run import train
 from glossa.translate.build import build_translator
-from glossa.translate.interface import Search
+from glossa.translate.interface import Execution, Search
 from glossa.translate.loading import load_tokenizer
 from glossa.translate.memory.store import Match, Memory, Origin
 from glossa.translate.texts.recall import Recall
@@ -160,7 +160,9 @@ class Wrong:
 
 def translations(run: Path, sources: Sequence[str], recall: Recall | None = None) -> list[str]:
     """The translations of sentences by a run, with beams."""
-    translator = build_translator([str(run)], "auto", search=Search(BEAMS), split_sentences=False, recall=recall)
+    translator = build_translator(
+        [str(run)], "auto", search=Search(BEAMS), execution=Execution(split_sentences=False)
+    ).with_recall(recall)
     return translator.best(sources, progress=True)
 
 

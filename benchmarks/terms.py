@@ -24,7 +24,7 @@ from glossa.base.run_folder import RunFolder
 from glossa.base.word_links import find_words, link_words
 from glossa.model.abbreviations_glossa import STARTERS
 from glossa.model.batches_glossa import encode_texts
-from glossa.translate.interface import Search
+from glossa.translate.interface import Execution, Search
 from glossa.translate.languages import Languages
 from glossa.translate.loading import load_model, load_tokenizer
 from glossa.translate.search.constrained import ConstrainedEngine
@@ -111,16 +111,18 @@ def measure(
     pairs = list(dict(pairs).items())
     random.Random(1).shuffle(pairs)
     sources, references = map(list, zip(*pairs[: SHARE * arguments.sentences], strict=True))
-    plain = Translator(model, tokenizer, search, split_sentences=False).best(sources)
+    plain = Translator(model, tokenizer, search, execution=Execution(split_sentences=False)).best(sources)
     stem = stemmer(languages.target)
     drawn = draw(sources, references, plain, further, stem, arguments.terms)
     chosen = [row for row, own in enumerate(drawn) if own][: arguments.sentences]
     sources, references, plain, drawn = ([each[row] for row in chosen] for each in (sources, references, plain, drawn))  # type: ignore[assignment]
     glossary = OwnGlossary(dict(zip(sources, drawn, strict=True)), LanguagePair(languages.source, languages.target))
     engine = ConstrainedEngine(model, tokenizer)
-    placed = Translator(model, tokenizer, search, split_sentences=False, terms=Terms(lambda: engine, glossary))
+    placed = Translator(
+        model, tokenizer, search, execution=Execution(split_sentences=False), terms=Terms(lambda: engine, glossary)
+    )
     ways = {
-        "no glossary": Translator(model, tokenizer, search, split_sentences=False).best,
+        "no glossary": Translator(model, tokenizer, search, execution=Execution(split_sentences=False)).best,
         "anywhere": partial(anywhere, engine, glossary, search, plain),
         "in place": placed.best,
     }

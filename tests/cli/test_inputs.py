@@ -18,7 +18,7 @@ from glossa.base.errors import GlossaError
 from glossa.cli.inputs import KINDS, check_input, name_document
 from glossa.cli.translate import main
 from glossa.model.pipeline_glossa import TranslationPipeline, fits
-from glossa.translate.interface import Checks, Search
+from glossa.translate.interface import Checks, Execution, Search
 from glossa.translate.loading import load_model, load_tokenizer
 from glossa.translate.translator import Translator
 
@@ -87,9 +87,11 @@ def test_what_normalization_expands_is_counted_when_it_is_expanded(tiny_run, tmp
     text = "\ufdfa" * 15  # one character of three bytes, which stands for 18
     assert len(tokenizer(text, verbose=False)["input_ids"]) > 64 > len(text.encode()) + 3
     assert not fits(tokenizer, 64, text)
-    (found,) = Translator(model, tokenizer, checks=Checks("blank"), split_sentences=False).translate([text])
+    (found,) = Translator(
+        model, tokenizer, checks=Checks("blank"), execution=Execution(split_sentences=False)
+    ).translate([text])
     assert found[0].failed and "tokens; the model takes 64" in found[0].problem
-    (found,) = Translator(model, tokenizer, Search(1), split_sentences=True).translate([text])
+    (found,) = Translator(model, tokenizer, Search(1), execution=Execution(split_sentences=True)).translate([text])
     assert not found[0].failed, "it is cut"
     assert TranslationPipeline(model, tokenizer)(text, split_sentences=True, num_beams=1)
 

@@ -12,10 +12,11 @@ PUBLIC = {
         "anki columns corrections downloads embedded files formats hub manifest parquet po reading rows segments "
     ),
     "translate": (
-        "attention build confidence corpora.distillation corpora.servers corpora.shards engines.forced "
-        "families interface languages loading plausibility review search.constrained search.terms sharing "
-        "texts.labels texts.recall texts.tags texts.text translator "
+        "attention build confidence engines.forced families interface languages loading plausibility review "
+        "search.terms translator "
     ),
+    "translate.corpora": ("distillation servers shards "),
+    "translate.texts": ("alignment labels recall spans stand_ins tags text "),
     "translate.memory": ("building index repair store terms "),
     "translate.export": ("argos ctranslate2_model decoding families onnx_model other_families transformers_js "),
     "train": ("blending building corrections run "),

@@ -10,7 +10,7 @@ from small_models import knows
 from glossa.base.run_folder import RunFolder
 from glossa.model.sentences_glossa import clean_text
 from glossa.translate.engines.generate import GenerateEngine
-from glossa.translate.interface import Search
+from glossa.translate.interface import Execution, Search
 from glossa.translate.loading import load_model, load_tokenizer
 from glossa.translate.translator import Translator
 
@@ -50,7 +50,7 @@ def test_the_limit_is_that_of_one_validation_translation_in_a_hundred(run):
 def test_less_probable_translations_are_reported(run):
     model, tokenizer = load_model(str(run)), load_tokenizer(str(run))
     sources = RunFolder(run).load_held_out("validation")["source"][:]
-    translator = Translator(model, tokenizer, Search(1, scores=True), split_sentences=False)
+    translator = Translator(model, tokenizer, Search(1, scores=True), execution=Execution(split_sentences=False))
     limits = {"none": -100.0, "all": -1e-9}
     counts = {}
     for name, limit in limits.items():

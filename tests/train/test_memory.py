@@ -11,7 +11,7 @@ from glossa.model.spans_glossa import MEMORY
 from glossa.train.plan.arguments import parse_settings
 from glossa.train.run import train
 from glossa.translate.build import build_translator
-from glossa.translate.interface import Search
+from glossa.translate.interface import Execution, Search
 from glossa.translate.loading import load_model, load_tokenizer
 from glossa.translate.memory.store import Memory
 from glossa.translate.texts.recall import Recall
@@ -65,7 +65,7 @@ def test_every_engine_reads_the_match(run):
     with Memory.temporary([("a k.", "n h!"), ("c c l.", "d f!")]) as memory:
         for engine in ("torch", "auto"):
             for recall in (None, Recall([memory], 50)):
-                translator = build_translator([str(run)], engine, search=Search(2, 2), recall=recall)
+                translator = build_translator([str(run)], engine, search=Search(2, 2)).with_recall(recall)
                 found[engine, recall is None] = [[one.text for one in own] for own in translator.translate(texts)]
     assert found["torch", False] == found["auto", False] and found["torch", True] == found["auto", True]
     assert found["torch", False] != found["torch", True]
@@ -112,7 +112,9 @@ def test_a_model_learns_to_use_a_match(codes, tmp_path, tiny_train):
         for group in codes[1500:]:
             with Memory.temporary(group[:1]) as memory:
                 recall = Recall([memory]) if name == "with" else None
-                translator = build_translator([str(run)], search=Search(1), split_sentences=False, recall=recall)
+                translator = build_translator(
+                    [str(run)], search=Search(1), execution=Execution(split_sentences=False)
+                ).with_recall(recall)
                 found.append(translator.best([group[1][0]])[0] == group[1][1])
         right[name] = sum(found)
     assert right["without"] == 0 and right["with"] > 30

@@ -44,12 +44,12 @@ RECALL = Recall([Memory.temporary(UNITS.items())])
 )
 def test_a_memory_is_used_for_texts_and_sentences(text, expected, asked):
     engine = Function(str.upper)
-    ((found,),) = Translator(engine, Characters(), recall=RECALL).translate([text])
+    ((found,),) = Translator(engine, Characters()).with_recall(RECALL).translate([text])
     assert found.text == expected and engine.asked == asked
 
 
 def test_a_memory_has_one_translation_of_a_text():
-    translator = Translator(Answers("EINS.", "ZWEI."), Characters(), Search(2, 2), recall=RECALL)
+    translator = Translator(Answers("EINS.", "ZWEI."), Characters(), Search(2, 2)).with_recall(RECALL)
     assert [each.text for each in translator.translate(["Three."])[0]] == ["Trois.", ""]
     assert [each.text for each in translator.translate(["Four. Three."])[0]] == ["EINS. Trois.", "ZWEI. Trois."]
 
@@ -61,7 +61,7 @@ def test_a_memory_is_for_the_chosen_language_only():
         def into(self, language):
             return self
 
-    translator = Translator(Function(str.upper), Several(), recall=RECALL)
+    translator = Translator(Function(str.upper), Several()).with_recall(RECALL)
     assert translator.best(["Three.", "<2fr> Three.", "<2de> Three."]) == ["Trois.", "Trois.", "THREE."]
 
 
@@ -81,7 +81,7 @@ def test_the_command_uses_a_memory_for_lines(tiny_run, tmp_path):
 def reading(units, **options):
     engine = Function(str.upper, reads_memory=True)
     recall = Recall([Memory.temporary(units)], **options)
-    return engine, Translator(engine, Characters(), checks=Checks("copy"), recall=recall, target_language="de")
+    return engine, Translator(engine, Characters(), checks=Checks("copy"), languages=(None, "de")).with_recall(recall)
 
 
 NEAR = ("Open the box now.", "Öffnen Sie die Kiste.")
@@ -104,7 +104,7 @@ def test_what_a_model_reads_of_a_match(text, read):
 
 
 def test_other_models_read_no_match():
-    found = Translator(Function(str.upper), Characters(), recall=NEARBY).best(["Open the bag now."])
+    found = Translator(Function(str.upper), Characters()).with_recall(NEARBY).best(["Open the bag now."])
     assert found == ["OPEN THE BAG NOW."]
 
 
@@ -131,7 +131,7 @@ def test_one_wrong_pair_changes_similar_sentences_only():
 def test_a_translation_of_a_memory_that_lacks_a_term_or_has_a_forbidden_word_is_reported():
     glossary = Glossary((("three", "trois"), ("café", "kaffee")), LanguagePair("en", "fr"))
     terms = Terms(lambda: pytest.fail("what is approved is not searched for"), glossary, ("deux",))
-    translator = Translator(Function(str.upper), Characters(), terms=terms, recall=RECALL)
+    translator = Translator(Function(str.upper), Characters(), terms=terms).with_recall(RECALL)
     found = [own for (own,) in translator.translate(["One. Two.", "Three.", "Café."])]
     assert [each.problem for each in found] == [NOT_AS_ASKED, "", NOT_AS_ASKED]
     assert [each.text for each in found] == ["Un, deux.", "Trois.", "Un café."]
@@ -163,14 +163,14 @@ def test_the_more_probable_translation_for_each_token_counts(known, expected):
             return [replace(each, score=known if each.text == "Gut." else -8.0) for each in found]
 
     engine = Scored(lambda text: "Gut." if MEMORY in text else "Allein.", reads_memory=True)
-    ((found,),) = Translator(engine, Characters(), recall=NEARBY).translate(["Open the bag now."])
+    ((found,),) = Translator(engine, Characters()).with_recall(NEARBY).translate(["Open the bag now."])
     assert (found.text, found.matches[0].use) == expected
 
 
 def test_a_prefix_and_a_memory():
     """A translation that does not begin as asked is not taken; the other sentences of the text are as without one."""
     terms = Terms(lambda: pytest.fail("nothing is searched for when texts are cut"))
-    translator = Translator(Function(str.upper), Characters(), recall=RECALL, terms=terms)
+    translator = Translator(Function(str.upper), Characters(), terms=terms).with_recall(RECALL)
     texts = ["One. Two.", "One. Two.", "Four. Three."]
     planned = translator.plan(texts, ["Un", "Une", "FO"])
     assert [[each.best.text if each.translations else None for each in text.sentences] for text in planned] == [
@@ -183,7 +183,7 @@ def test_checks_look_at_the_sentence_alone():
     engine = Function(lambda text: text.split(MEMORY)[0].replace("Send", "Sende"), reads_memory=True)
     units = [("Send 3 big boxes to www.a.org now.", "Sende jetzt 3 große Kisten an www.a.org.")]
     recall = Recall([Memory.temporary(units)], threshold=50)
-    ((found,),) = Translator(engine, Characters(), recall=recall).translate(["Send 4 big boxes to Ann now."])
+    ((found,),) = Translator(engine, Characters()).with_recall(recall).translate(["Send 4 big boxes to Ann now."])
     assert found.text == "Sende 4 big boxes to Ann now." and not found.problem and found.matches[0].use == "read"
 
 
@@ -197,13 +197,13 @@ def test_a_sentence_that_is_cut_is_found_as_a_whole():
 def test_the_first_of_several_memories_counts():
     own, shared = Memory.temporary([("Hello there.", "Servus.")]), Memory.temporary([("Hello there.", "Hallo.")])
     engine = Function(str.upper)
-    assert Translator(engine, Characters(), recall=Recall([own, shared])).best(["Hello there."]) == ["Servus."]
-    assert Translator(engine, Characters(), recall=Recall([shared, own])).best(["Hello there."]) == ["Hallo."]
+    assert Translator(engine, Characters()).with_recall(Recall([own, shared])).best(["Hello there."]) == ["Servus."]
+    assert Translator(engine, Characters()).with_recall(Recall([shared, own])).best(["Hello there."]) == ["Hallo."]
 
 
 def test_a_blank_translation_with_the_match_does_not_count():
     engine = Function(lambda text: "" if MEMORY in text else "Gut so jetzt.", reads_memory=True)
-    translator = Translator(engine, Characters(), checks=Checks(retry_implausible=True), recall=NEARBY)
+    translator = Translator(engine, Characters(), checks=Checks(retry_implausible=True)).with_recall(NEARBY)
     ((found,),) = translator.translate(["Open the bag now."])
     assert found.text == "Gut so jetzt." and found.matches[0].use == "unused"
 
@@ -217,7 +217,7 @@ def test_a_second_search_for_a_plausible_translation_does_not_say_that_the_match
             return found if search.no_repeat_ngram_size else [replace(each, text="") for each in found]
 
     engine = Narrow(lambda text: "Gut so jetzt.", reads_memory=True)
-    translator = Translator(engine, Characters(), checks=Checks(retry_implausible=True), recall=NEARBY)
+    translator = Translator(engine, Characters(), checks=Checks(retry_implausible=True)).with_recall(NEARBY)
     ((found,),) = translator.translate(["Open the bag now."])
     assert found.text == "Gut so jetzt." and not found.matches
 

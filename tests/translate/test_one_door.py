@@ -5,7 +5,7 @@ from small_models import varied
 from translating import Answers, Characters, Function
 
 from glossa import TranslationPipeline
-from glossa.translate.interface import Checks, Search
+from glossa.translate.interface import Checks, Execution, Search
 from glossa.translate.texts.spans import MOVED
 from glossa.translate.texts.tags import Tagged
 from glossa.translate.translator import Translator
@@ -80,7 +80,7 @@ def test_a_span_without_a_certain_place_is_reported():
 
 
 def test_only_lines_may_begin_with_the_tag_of_a_language_and_only_the_pipeline_raises_for_long_texts(parts):
-    translator = Translator(*parts, Search(1), Checks("blank"), split_sentences=False)
+    translator = Translator(*parts, Search(1), Checks("blank"), execution=Execution(split_sentences=False))
     long = "The cat sleeps " * 40
     ((failed,),) = translator.translate([long])
     assert failed.failed and failed.text == "" and "tokens; the model takes 40" in failed.problem

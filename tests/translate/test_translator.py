@@ -69,7 +69,7 @@ def test_lines_before_a_too_long_line_are_translated(model, tokenizer):
     lines = ["cat", "dog", "The cat sees. " * 50, "bird"]
     done = []
     with pytest.raises(GlossaError, match=r"Line 3: .* tokens; the model takes 40"):
-        for line, _ in Translator(model, tokenizer, split_sentences=False).stream(lines):
+        for line, _ in Translator(model, tokenizer, execution=Execution(split_sentences=False)).stream(lines):
             done.append(line)
     assert done == lines[:2]
 
@@ -95,7 +95,9 @@ def test_more_translations_than_beams_are_refused(model, tokenizer):
 
 def test_every_sentence_of_a_line_is_translated(model, tokenizer):
     one, two = "The cat sees a mouse.", "The dog eats a bird."
-    found = Translator(model, tokenizer, split_sentences=True).best([f"{one}  {two}", one, "", two])
+    found = Translator(model, tokenizer, execution=Execution(split_sentences=True)).best(
+        [f"{one}  {two}", one, "", two]
+    )
     first, second = Translator(model, tokenizer).best([one, two])
     assert found == [f"{first}  {second}", first, "", second]
 
@@ -103,7 +105,9 @@ def test_every_sentence_of_a_line_is_translated(model, tokenizer):
 def test_n_best_of_a_line_joins_ranks_and_adds_scores(model, tokenizer):
     one, two = "The cat sees a mouse.", "The dog eats a bird."
     search = Search(3, 2, scores=True)
-    (found,) = Translator(model, tokenizer, search, split_sentences=True).translate([f"{one} {two}"])
+    (found,) = Translator(model, tokenizer, search, execution=Execution(split_sentences=True)).translate(
+        [f"{one} {two}"]
+    )
     first, second = Translator(model, tokenizer, search).translate([one, two])
     assert [one.text for one in found] == [f"{a.text} {b.text}" for a, b in zip(first, second, strict=True)]
     sums = [a.score + b.score for a, b in zip(first, second, strict=True)]
@@ -112,7 +116,7 @@ def test_n_best_of_a_line_joins_ranks_and_adds_scores(model, tokenizer):
 
 def test_a_line_beyond_the_model_is_cut_and_translated_whole(model, tokenizer):
     line = "The cat sees a mouse, " * 30
-    (found,) = Translator(model, tokenizer, split_sentences=True).best([line])
+    (found,) = Translator(model, tokenizer, execution=Execution(split_sentences=True)).best([line])
     pieces, between = split_text(clean_text(line), lambda text: len(tokenizer(text)["input_ids"]) <= 40)
     assert len(pieces) > 5 and all(piece.endswith(",") for piece in pieces)
     read = [*(f"{piece[:-1]}." for piece in pieces[:-1]), pieces[-1]]  # by the model
@@ -131,7 +135,7 @@ def test_a_sentence_longer_than_those_of_the_training_is_cut(model, tokenizer):
     *parts, last = Translator(model, tokenizer).best(pieces)
     expected = " ".join([*(re.sub(r"(?<=[^.])\.$", ",", part) for part in parts), last])
     assert Translator(engine, tokenizer).best([line]) == [expected]
-    assert Translator(engine, tokenizer, split_sentences=False).best([line]) != [expected]
+    assert Translator(engine, tokenizer, execution=Execution(split_sentences=False)).best([line]) != [expected]
     # The pipeline reads it from the configuration, as the engine does.
     knows(model.config, trained_length=engine.profile.trained_length)
     try:
@@ -146,7 +150,7 @@ def test_learned_abbreviations_keep_a_sentence_whole(model, tokenizer):
     line = "The cat sees geg. The mouse geg. Cats eat."
     engine = GenerateEngine(model, tokenizer)
     knows(engine, abbreviations=frozenset({"geg"}))
-    whole = Translator(model, tokenizer, split_sentences=False)
+    whole = Translator(model, tokenizer, execution=Execution(split_sentences=False))
     expected = whole.best(["The cat sees geg.", "The mouse geg. Cats eat."])
     assert Translator(engine, tokenizer).best([line]) == [" ".join(expected)]
     assert Translator(model, tokenizer).best([line]) != [" ".join(expected)]
@@ -170,7 +174,7 @@ NOT_UTF8 = b"The caf\xe9 is open.".decode("utf-8", "surrogateescape")
 @pytest.mark.parametrize(("on_error", "expected"), [("blank", ["", ""]), ("copy", [NOT_UTF8, "word " * 50])])
 def test_texts_that_cannot_be_translated_do_not_stop_the_others(model, tokenizer, on_error, expected):
     texts = ["cat", NOT_UTF8, "word " * 50, "dog"]
-    translator = Translator(model, tokenizer, checks=Checks(on_error), split_sentences=False)
+    translator = Translator(model, tokenizer, checks=Checks(on_error), execution=Execution(split_sentences=False))
     first, *failed, last = [found[0] for found in translator.translate(texts)]
     assert [first.text, last.text] == Translator(model, tokenizer).best(["cat", "dog"])
     assert [one.text for one in failed] == expected and all(one.failed for one in failed)
@@ -204,14 +208,16 @@ LOOP = "Die Katze und die Katze und die Katze und die Katze und die Katze"
 
 def test_implausible_translations_are_marked(tokenizer):
     engine = Scripted(["Katze", "", LOOP])  # the shortest source comes first
-    found = Translator(engine, tokenizer, split_sentences=False).translate(SOURCES)
+    found = Translator(engine, tokenizer, execution=Execution(split_sentences=False)).translate(SOURCES)
     assert [one.problem for (one,) in found] == ["empty", "", "repetitive"]
     assert len(engine.calls) == 1, "nothing is searched again unless asked for"
 
 
 def test_implausible_translations_are_searched_again(tokenizer):
     engine = Scripted(["Katze", "", LOOP], ["Eine Katze sieht eine Maus und einen Vogel.", LOOP])
-    translator = Translator(engine, tokenizer, checks=Checks(retry_implausible=True), split_sentences=False)
+    translator = Translator(
+        engine, tokenizer, checks=Checks(retry_implausible=True), execution=Execution(split_sentences=False)
+    )
     found = translator.translate(SOURCES)
     assert [one.text for (one,) in found] == ["Eine Katze sieht eine Maus und einen Vogel.", "Katze", LOOP]
     assert [one.problem for (one,) in found] == ["", "", "repetitive"]
@@ -229,7 +235,7 @@ def test_equal_texts_are_translated_once_but_drawn_each_on_its_own(tokenizer, sa
 
 def test_every_translation_of_a_text_is_checked(tokenizer):
     engine = Scripted(["Der Hund frisst mit den anderen Hunden.", SOURCES[2], LOOP, ""])
-    translator = Translator(engine, tokenizer, Search(4, 4), split_sentences=False)
+    translator = Translator(engine, tokenizer, Search(4, 4), execution=Execution(split_sentences=False))
     (found,) = translator.translate(SOURCES[2:])
     assert [one.problem for one in found] == ["", "copied", "repetitive", "empty"]
 
@@ -243,7 +249,7 @@ def test_a_problem_in_one_sentence_is_a_problem_of_the_line(tokenizer):
 @pytest.mark.parametrize("split", [True, False])
 def test_the_config_says_whether_text_is_split(model, tokenizer, split):
     line = "The cat sees a mouse. The dog eats a bird."
-    expected = Translator(model, tokenizer, split_sentences=split).best([line])
+    expected = Translator(model, tokenizer, execution=Execution(split_sentences=split)).best([line])
     knows(model.config, split_sentences=split)
     try:
         assert Translator(model, tokenizer).best([line]) == expected

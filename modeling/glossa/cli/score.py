@@ -52,8 +52,8 @@ def parse(argv: list[str]) -> ScoreOptions:
 def main(argv: list[str]) -> None:
     arguments = parse(argv)
     check(arguments)
+    from ..base.jobs.sharing import processes
     from ..train.evaluation.further_metrics import check_packages
-    from ..translate.sharing import processes
 
     check_packages(arguments.metrics)
     if not arguments.models:

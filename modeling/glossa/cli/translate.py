@@ -262,6 +262,7 @@ def build(arguments: TranslateOptions) -> "Translator":
     split = False if arguments.no_split_sentences else None
     from ..translate.build import build_translator, pseudo_translator
     from ..translate.interface import Checks, Execution, Search
+    from ..translate.search.terms import Wording
     from .documents import glossary_of, recall_of
 
     if arguments.pseudo:
@@ -271,8 +272,7 @@ def build(arguments: TranslateOptions) -> "Translator":
         arguments.engine,
         arguments.wanted,
         arguments.rerank,
-        glossary_of(arguments),
-        arguments.forbid if arguments.forbid or arguments.prefix else None,
+        Wording(glossary_of(arguments), arguments.forbid if arguments.forbid or arguments.prefix else None),
         search=Search(
             arguments.num_beams,
             arguments.num_return_sequences,
@@ -287,10 +287,8 @@ def build(arguments: TranslateOptions) -> "Translator":
             words=arguments.confidence and arguments.report is not None,
             links=arguments.alignments,
         ),
-        execution=Execution(arguments.batch_tokens),
-        split_sentences=split,
-        recall=recall_of(arguments),
-    )
+        execution=Execution(arguments.batch_tokens, split_sentences=split),
+    ).with_recall(recall_of(arguments))
 
 
 def shard_translator(arguments: TranslateOptions) -> "Translate":

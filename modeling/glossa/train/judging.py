@@ -174,8 +174,8 @@ def _judged_with_memory(model, tokenizer, pairs: DatasetDict, shared: bool) -> l
         sources, references = zip(*group_references(rows), strict=True)
         with Memory.temporary(zip(known["source"][:], known["target"][:], strict=True)) as memory:
             search = Search(model.generation_config.num_beams or 1, scores=True)
-            translator = Translator(
-                model, own, search, Checks("blank"), Execution(shared=shared), recall=Recall([memory])
+            translator = Translator(model, own, search, Checks("blank"), Execution(shared=shared)).with_recall(
+                Recall([memory])
             )
             found = [best for best, *_ in translator.translate(sources)]
         quality = sentence_chrf([each.text for each in found], references)

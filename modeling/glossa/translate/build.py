@@ -15,7 +15,7 @@ from .engines.generate import GenerateEngine
 from .interface import Batch, Checks, Engine, Execution, Search, Translation
 from .languages import Languages, Wanted
 from .loading import load_model, load_tokenizer
-from .search.terms import Glossary, Terms
+from .search.terms import Terms, Wording
 from .translator import Translator
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from ..base.jobs.stage import Runner
     from .engines.forced import Reranker
     from .search.constrained import ConstrainedEngine
-    from .texts.recall import Recall
 
 logger = logging.getLogger(__name__)
 
@@ -42,13 +41,10 @@ def build_translator(
     engine: str = "torch",
     language: str | Wanted | None = None,
     rerank: str | None = None,
-    glossary: "Glossary | None" = None,
-    forbidden: Sequence[str] | None = None,
-    search: Search = Search(),  # noqa: B008  # frozen
+    wording: Wording = Wording(),  # noqa: B008  # frozen
+    search: Search = Search(),  # noqa: B008
     checks: Checks = Checks(),  # noqa: B008
     execution: Execution = Execution(),  # noqa: B008
-    split_sentences: bool | None = None,
-    recall: "Recall | None" = None,
 ) -> Translator:
     """A translator with the model `names`, or an ensemble of several, into `language`.
 
@@ -59,10 +55,8 @@ def build_translator(
         language: Code or name of the target language, for a model of several. Texts that begin with the tag of a
             language, such as <2fr>, are translated into that one.
         rerank: A model that reranks the translations.
-        glossary: Terms that translations must have.
-        forbidden: Words that they must not have. With an empty list, or a glossary, they may have given beginnings.
-        search: Beams and number of translations, for [`Translator`], like `checks`, `execution`, `split_sentences`
-            and `recall`.
+        wording: Terms that translations must have, and words that they must not have.
+        search: Beams and number of translations, for [`Translator`], like `checks` and `execution`.
 
     Raises:
         GlossaError: if a model does not load, does not translate into `language`, or does not fit the others.
@@ -70,7 +64,7 @@ def build_translator(
     engine = engine_for(engine, [search.length_penalty])
     loaded, tokenizer = load_engine(names, engine, language, by_line=True)
     reranker = load_reranker(names[0], rerank, language) if rerank else None
-    terms, own = None, Languages.of_tokenizer(tokenizer)
+    (glossary, forbidden), terms, own = wording, None, Languages.of_tokenizer(tokenizer)
     known = own if own.targets else Languages.of(names[0])  # which imports more
     kept = keeps_sentinels(names[0], loaded)
     if kept or glossary is not None or forbidden is not None:
@@ -80,20 +74,18 @@ def build_translator(
                 f"A glossary is for one language, and {names[0]} translates into {', '.join(own.targets)}. Give "
                 "--target_language."
             )
-        load = partial(constrained_engine, names, loaded, language)
-        terms = Terms(load, glossary, forbidden or (), wanted, kept)
+        terms = Terms(
+            lambda: constrained_engine(*torch_model(names, loaded, language)), glossary, forbidden or (), wanted, kept
+        )
     return Translator(
         loaded,
         tokenizer,
         search,
         checks,
         execution,
-        split_sentences=split_sentences,
-        reranker=reranker,
-        terms=terms,
-        recall=recall,
-        target_language=None if own.targets else known.target,
-        source_language=own.source or known.source,
+        reranker,
+        terms,
+        (own.source or known.source, None if own.targets else known.target),
     )
 
 
@@ -105,7 +97,8 @@ def pseudo_translator(
     """A translator without a model; `lengthened` is that of [`pseudo_engine`], the rest of [`Translator`]."""
     from .engines.pseudo import CharacterTokenizer, pseudo_engine
 
-    return Translator(pseudo_engine(lengthened), CharacterTokenizer(), checks=checks, split_sentences=split_sentences)
+    execution = Execution(split_sentences=split_sentences)
+    return Translator(pseudo_engine(lengthened), CharacterTokenizer(), checks=checks, execution=execution)
 
 
 def keeps_sentinels(name: str, loaded: Engine) -> bool:
@@ -118,11 +111,11 @@ def _is_exported(name: str) -> bool:
     return (Path(name) / "model.bin").is_file()
 
 
-def constrained_engine(names: list[str], loaded: Engine, language: str | Wanted | None) -> "ConstrainedEngine":
-    """The models with the search for terms. Raises as [`torch_model`]."""
+def constrained_engine(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase") -> "ConstrainedEngine":
+    """The search for terms with a model in torch. Raises `GlossaError` if the model does not support it."""
     from .search.constrained import ConstrainedEngine
 
-    return ConstrainedEngine(*torch_model(names, loaded, language))
+    return ConstrainedEngine(model, tokenizer)
 
 
 def torch_model(

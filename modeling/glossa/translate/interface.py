@@ -130,7 +130,7 @@ class Translation:
 
 @dataclass(frozen=True)
 class Execution:
-    """Size of batches, and the processes that translate them.
+    """How texts are divided into sentences and batches, and the processes that translate them.
 
     Attributes:
         batch_tokens: Maximum source tokens in a batch, including padding and counting every beam.
@@ -138,11 +138,15 @@ class Execution:
             translations.
         run_batches: Translates the batches of a search in other processes, if there are several. It is called with
             the batches, the search and whether to show progress, as [`translated_at`].
+        split_sentences: Translate text sentence by sentence, and join the translations with the white space between.
+            A model of single sentences often translates only the first one. What is too long is cut until it fits.
+            The default comes from the model's config.
     """
 
     batch_tokens: int = 4096
     shared: bool = False
     run_batches: Callable[[list[Batch], Search, bool], list[list[Translation]]] | None = None
+    split_sentences: bool | None = None
 
 
 class Engine(ABC):

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tqdm.auto import tqdm
 
 from ..base.batching import TokenBatchSampler
+from ..base.jobs.sharing import is_first, merged, own_batches
 from ..model.batches_glossa import LOWEST_SCORE, encode_texts, translate_in_batches
 from ..model.segments_glossa import mask_numbers, put_back
 from ..model.sentences_glossa import clean_text
 from .confidence import UNCERTAIN, confidence, features, word_scores
 from .interface import UNUSED, Batch, Checks, Engine, Execution, Search, Translation, UsedMatch
 from .plausibility import DIFFERENCES, find_problem
-from .sharing import is_first, merged, own_batches
 
 if TYPE_CHECKING:
     from .engines.forced import Reranker

@@ -45,16 +45,11 @@ class Translator:
         search: How translations are searched. Of several for a text, the texts differ; if the search finds fewer, the
             last ones are blank. An engine that samples gives any number, also equal ones.
         checks: What is found out about translations.
-        execution: How batches are made and where they are translated.
-        split_sentences: Translate text sentence by sentence, and join the translations with the white space between.
-            A model of single sentences often translates only the first one. What is too long is cut until it fits.
-            The default comes from the model's config.
+        execution: How texts are divided into sentences and batches, and where these are translated.
         reranker: Sorts the translations of each sentence by the sum of the model's log-probability and this one's.
         terms: Terms that translations must have, words that they must not have, and the search for both.
-        recall: A translation memory, for texts in the language that `tokenizer` asks for.
-        target_language: Code of the only target language, if the tokenizer does not say it; it decides how marks are
-            written, and which words stand for numbers.
-        source_language: Code of the source language, if the tokenizer does not say it; its number words are known.
+        languages: Codes of the source language and of the only target language, if the tokenizer does not say them.
+            They decide how marks are written, and which words stand for numbers.
 
     Raises:
         GlossaError: if the search wants more translations than it has beams, or a confidence is asked for that the
@@ -68,18 +63,14 @@ class Translator:
         search: Search = Search(),  # noqa: B008  # frozen
         checks: Checks = Checks(),  # noqa: B008
         execution: Execution = Execution(),  # noqa: B008
-        *,
-        split_sentences: bool | None = None,
         reranker: "Reranker | None" = None,
         terms: "Terms | None" = None,
-        recall: "Recall | None" = None,
-        target_language: str | None = None,
-        source_language: str | None = None,
+        languages: tuple[str | None, str | None] = (None, None),
     ):
         self.engine = model if isinstance(model, Engine) else GenerateEngine(model, tokenizer)
         self.tokenizer, self.checks, self.execution = tokenizer, checks, execution
         own = Languages.of_tokenizer(tokenizer)
-        self.source_language, self.target_language = own.source or source_language, own.target or target_language
+        self.source_language, self.target_language = own.source or languages[0], own.target or languages[1]
         if checks.needs_confidence and self.engine.profile.confidence is None:
             raise GlossaError(
                 "The model has not learned a confidence: its run was of an earlier version, or had too few validation "
@@ -87,8 +78,10 @@ class Translator:
             )
         scores = search.scores or reranker is not None or checks.needs_confidence
         self.search = replace(search, num_beams=search.num_beams or self.engine.num_beams, scores=scores)
-        self.reranker, self.terms, self.recall = reranker, terms, recall
-        self.split_sentences = self.engine.profile.split_sentences if split_sentences is None else split_sentences
+        self.reranker, self.terms = reranker, terms
+        self.recall: Recall | None = None
+        own_split, split = self.engine.profile.split_sentences, execution.split_sentences
+        self.split_sentences = own_split if split is None else split
         self._by_language: dict[str | None, SentenceTranslator] = {}
         if not self.engine.sampled:
             try:
@@ -103,17 +96,17 @@ class Translator:
             self.tokenizer,
             self.search,
             replace(self.checks, **changes),
-            self.execution,
-            split_sentences=self.split_sentences,
-            reranker=self.reranker,
-            terms=self.terms,
-            recall=self.recall,
-            target_language=self.target_language,
-            source_language=self.source_language,
-        )
+            replace(self.execution, split_sentences=self.split_sentences),
+            self.reranker,
+            self.terms,
+            (self.source_language, self.target_language),
+        ).with_recall(self.recall)
 
     def with_recall(self, recall: "Recall | None") -> "Translator":
-        """This translator with another memory; both share all that they have loaded."""
+        """This translator with a translation memory, for texts in the language that the tokenizer asks for.
+
+        Both translators share all that they have loaded.
+        """
         other = copy(self)
         other.recall = recall
         return other

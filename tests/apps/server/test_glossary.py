@@ -17,6 +17,7 @@ from glossa.translate.export.ctranslate2_model import export_ctranslate2
 from glossa.translate.interface import Checks
 from glossa.translate.loading import load_model, load_tokenizer
 from glossa.translate.search.constrained import ConstrainedEngine
+from glossa.translate.search.terms import Wording
 
 TERMS = "a => q\n\nb\tr\tnote"
 TEXTS = ["a k.", "b l. c m."]
@@ -26,7 +27,9 @@ TEXTS = ["a k.", "b l. c m."]
 def ours(confident_run):
     """What `glossa translate --glossary` gives."""
     glossary = Glossary([("a", "q"), ("b", "r")], LanguagePair("en", "fr"))
-    translator = build_translator([str(confident_run)], "auto", checks=Checks(confident=True), glossary=glossary)
+    translator = build_translator(
+        [str(confident_run)], "auto", checks=Checks(confident=True), wording=Wording(glossary)
+    )
     return [best for best, *_ in translator.translate(TEXTS)]
 
 

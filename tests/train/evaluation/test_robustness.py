@@ -14,6 +14,7 @@ from glossa.cli import score
 from glossa.train.evaluation import robustness
 from glossa.train.evaluation.robustness import CHANGES, measure_robustness, robustness_cells
 from glossa.train.hub.card import build_card
+from glossa.translate.interface import Execution
 from glossa.translate.translator import Translator
 
 PAIRS = [
@@ -81,7 +82,7 @@ def test_an_item_stands_before_the_last_mark_of_both_sides(name):
 def knowing(known):
     """A translator of the sources that it knows; it drops a URL, and nothing else."""
     engine = Function(lambda text: known.get(text, "unbekannt"))
-    return Translator(engine, Characters(), split_sentences=False)
+    return Translator(engine, Characters(), execution=Execution(split_sentences=False))
 
 
 def test_the_table_by_hand():

@@ -118,7 +118,7 @@ def test_models_are_compared_on_the_sources_that_both_can_translate(caplog):
 
 
 def test_a_launch_leaves_ray_out(tiny_run, monkeypatch):
-    monkeypatch.setattr("glossa.translate.sharing.processes", lambda: SimpleNamespace(num_processes=2))
+    monkeypatch.setattr("glossa.base.jobs.sharing.processes", lambda: SimpleNamespace(num_processes=2))
     with pytest.raises(GlossaError, match="Start glossa score without a launcher"):
         score.main([str(tiny_run), "--ray", "auto"])
 

@@ -14,6 +14,7 @@ from glossa.translate.search.constrained import Finished
 from glossa.translate.search.constraints import Constraints, State, TermTokens, Vocabulary
 from glossa.translate.search.determiners import DETERMINERS, beginnings
 from glossa.translate.search.replacing import Wanted, excluded_words, has_own, own_word, rank
+from glossa.translate.search.terms import Wording
 from glossa.translate.texts.alignment import Pair
 
 SHARED = Path(__file__).parents[4] / "shared"
@@ -90,7 +91,7 @@ def test_terms_stand_in_the_place_of_words(tmp_path):
     if not case.is_dir() or not run.is_dir():
         pytest.skip("needs the cases and models of ../shared")
     glossary = read_glossary(case / "glossary.tsv", LanguagePair("en", "fr"))
-    translator = build_translator([str(run)], glossary=glossary, search=Search(5))
+    translator = build_translator([str(run)], wording=Wording(glossary), search=Search(5))
     sources = [line for line in (case / "sentences.txt").read_text(encoding="utf-8").splitlines() if line]
     found = [each[0] for each in translator.translate(sources)]
     states = [state for each in found for *_, state in each.terms]

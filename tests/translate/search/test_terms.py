@@ -13,9 +13,9 @@ from translating import Answers
 from glossa.base.errors import GlossaError
 from glossa.model.profile_glossa import TextProfile
 from glossa.model.spans_glossa import SENTINELS
-from glossa.translate.build import constrained_engine, keeps_sentinels
+from glossa.translate.build import keeps_sentinels, torch_model
 from glossa.translate.engines.generate import GenerateEngine
-from glossa.translate.interface import Search, Translation
+from glossa.translate.interface import Execution, Search, Translation
 from glossa.translate.search.constrained import ConstrainedEngine
 from glossa.translate.search.constraints import Constraints, TermTokens, Vocabulary, tokens_of
 from glossa.translate.search.terms import Term, Terms, begins, count, summary
@@ -52,11 +52,11 @@ SOURCES = ["w5 w6 w7", "w8 w9", "w10 w5", ""]
 def translator(model, tokenizer, glossary=None, forbidden=(), split_sentences=False, **search):
     terms = Terms(lambda: ConstrainedEngine(model, tokenizer), glossary, forbidden)
     search = Search(**{"num_beams": 3} | search)
-    return Translator(model, tokenizer, search, terms=terms, split_sentences=split_sentences)
+    return Translator(model, tokenizer, search, terms=terms, execution=Execution(split_sentences=split_sentences))
 
 
 def test_translations_get_their_terms_and_others_stay(model, tokenizer):
-    plain = Translator(model, tokenizer, Search(3), split_sentences=False).best(SOURCES)
+    plain = Translator(model, tokenizer, Search(3), execution=Execution(split_sentences=False)).best(SOURCES)
     glossary = Words(w5=("w30", "w31"), w10=("w32",))
     found = [each[0] for each in translator(model, tokenizer, glossary).translate(SOURCES)]
     texts = [set(each.text.split()) for each in found]
@@ -67,13 +67,15 @@ def test_translations_get_their_terms_and_others_stay(model, tokenizer):
 
 
 def test_what_the_first_search_finds_stays(model, tokenizer):
-    plain = Translator(model, tokenizer, Search(3), split_sentences=False).best(SOURCES[:1])
+    plain = Translator(model, tokenizer, Search(3), execution=Execution(split_sentences=False)).best(SOURCES[:1])
 
     def load():
         raise AssertionError("there is nothing to search again")
 
     terms = Terms(load, Words(w5=(plain[0].split()[0],)))
-    ((found,),) = Translator(model, tokenizer, Search(3), split_sentences=False, terms=terms).translate(SOURCES[:1])
+    ((found,),) = Translator(
+        model, tokenizer, Search(3), execution=Execution(split_sentences=False), terms=terms
+    ).translate(SOURCES[:1])
     assert found.text == plain[0] and found.terms[0][2] == "used"
 
 
@@ -81,7 +83,10 @@ def test_beginnings_of_translations(model, tokenizer):
     asked = translator(model, tokenizer, Words(w5=("w30",)))
     found = [each[0].text for each in asked.translate(SOURCES[:3], prefixes=["w20 w21", "", "w22"])]
     assert found[0].startswith("w20 w21") and found[2].startswith("w22") and "w30" in found[0] and "w30" in found[2]
-    assert found[1] == Translator(model, tokenizer, Search(3), split_sentences=False).best(SOURCES[1:2])[0]
+    assert (
+        found[1]
+        == Translator(model, tokenizer, Search(3), execution=Execution(split_sentences=False)).best(SOURCES[1:2])[0]
+    )
     with pytest.raises(GlossaError, match="give the Translator `terms`"):
         Translator(model, tokenizer).translate(SOURCES[:1], prefixes=["w20"])
 
@@ -95,7 +100,7 @@ def test_equal_sentences_with_different_beginnings(model, tokenizer):
 def test_only_the_first_sentence_has_the_beginning(model, tokenizer):
     text = "w5 w6. W8 w9."
     terms = Terms(lambda: ConstrainedEngine(model, tokenizer))
-    asked = Translator(model, tokenizer, Search(3), split_sentences=True, terms=terms)
+    asked = Translator(model, tokenizer, Search(3), execution=Execution(split_sentences=True), terms=terms)
     assert len(asked.plan([text])[0].sentences) == 2
     (((found),),) = asked.translate([text], prefixes=["w20"])
     assert found.text.startswith("w20")
@@ -103,7 +108,7 @@ def test_only_the_first_sentence_has_the_beginning(model, tokenizer):
 
 
 def test_forbidden_words(model, tokenizer):
-    plain = Translator(model, tokenizer, Search(3), split_sentences=False).best(SOURCES[:1])[0]
+    plain = Translator(model, tokenizer, Search(3), execution=Execution(split_sentences=False)).best(SOURCES[:1])[0]
     word = plain.split()[0]
     found = translator(model, tokenizer, forbidden=[word]).best(SOURCES[:1])[0]
     assert found and word not in found.split()
@@ -131,7 +136,10 @@ def test_the_score_is_the_log_probability_of_the_model(model, tokenizer):
 def test_a_term_that_the_vocabulary_cannot_write_is_reported(model, tokenizer):
     ((found,),) = translator(model, tokenizer, Words(w5=("Öl",))).translate(SOURCES[:1])
     assert found.terms == (("w5", "Öl", "missing"),)
-    assert found.text == Translator(model, tokenizer, Search(3), split_sentences=False).best(SOURCES[:1])[0]
+    assert (
+        found.text
+        == Translator(model, tokenizer, Search(3), execution=Execution(split_sentences=False)).best(SOURCES[:1])[0]
+    )
     assert found.problem
 
 
@@ -191,7 +199,7 @@ def test_words_for_the_user():
 def test_an_exported_folder_has_no_search_for_terms(tmp_path):
     (tmp_path / "model.bin").touch()
     with pytest.raises(GlossaError, match=r"is an exported model, and CTranslate2 has no search for terms"):
-        constrained_engine([str(tmp_path)], None, None)
+        torch_model([str(tmp_path)], None, None)
 
 
 @pytest.fixture(scope="module")
@@ -228,7 +236,7 @@ def test_translations_of_lines_keep_their_placeholders_by_the_second_search(with
 
     text = "w5 {a} w6 v1.2"
     without, own = (
-        Translator(model, tokenizer, split_sentences=False, terms=terms).best([text])[0]
+        Translator(model, tokenizer, execution=Execution(split_sentences=False), terms=terms).best([text])[0]
         for terms in (None, Terms(load, sentinels=True))
     )
     assert asked and without != own and own.count("{a}") == own.count("v1.2") == 1

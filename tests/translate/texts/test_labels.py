@@ -80,9 +80,9 @@ def test_an_end_stays_in_its_kind_as_the_language_writes_it(source, target, lang
 
 def test_a_translator_may_be_told_its_language():
     engine = Function(lambda _: "Nom.")
-    assert Translator(engine, Characters(), target_language="fr").best(["Name:"]) == ["Nom\u00a0:"]
+    assert Translator(engine, Characters(), languages=(None, "fr")).best(["Name:"]) == ["Nom\u00a0:"]
     assert Translator(engine, Characters()).best(["Name:"]) == ["Nom:"]
-    known = Translator(engine, InLanguage("de"), target_language="fr")  # the tokenizer knows
+    known = Translator(engine, InLanguage("de"), languages=(None, "fr"))  # the tokenizer knows
     assert known.best(["Name:"]) == ["Nom:"]
 
 

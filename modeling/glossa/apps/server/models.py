@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ...base.errors import GlossaError
 from ...base.languages import language_name, normalized_code
 from ...base.matches import USED
-from ...translate.build import keeps_sentinels, load_engine, torch_model
+from ...translate.build import constrained_engine, keeps_sentinels, load_engine, torch_model
 from ...translate.interface import Checks, Engine, Search
 from ...translate.languages import Languages, Wanted
 from ...translate.search.terms import Terms
@@ -23,8 +23,6 @@ from .refusals import Refused
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
-
-    from ...translate.search.constrained import ConstrainedEngine
 
 logger = logging.getLogger(__name__)
 
@@ -112,10 +110,12 @@ class Loaded:
         glossary, terms = None, None
         if options.glossary:
             glossary = Glossary(options.glossary, LanguagePair(step.source, step.target))
-            self.searching()  # before the response starts: the model may not support it
+            constrained_engine(*self.in_torch())  # before the response starts: the model may not support it
         kept = keeps_sentinels(self.name, self.engine)
         if kept or glossary is not None:
-            terms = Terms(self.searching, glossary, (), step.target if tagged else None, kept)
+            terms = Terms(
+                lambda: constrained_engine(*self.in_torch()), glossary, (), step.target if tagged else None, kept
+            )
         search = Search(max(self.engine.num_beams, options.count), options.count)
         checks = Checks("copy", confident=confident, words=options.words and confident)
         return Translator(
@@ -124,15 +124,8 @@ class Loaded:
             search,
             checks,
             terms=terms,
-            target_language=step.target,
-            source_language=step.source,
+            languages=(step.source, step.target),
         )
-
-    def searching(self) -> "ConstrainedEngine":
-        """The engine for constrained search. Raises `GlossaError` if the model does not support it."""
-        from ...translate.search.constrained import ConstrainedEngine
-
-        return ConstrainedEngine(*self.in_torch())
 
     def in_torch(self) -> "tuple[PreTrainedModel, PreTrainedTokenizerBase]":
         """The model in torch and its tokenizer, loaded at the first use, for what CTranslate2 cannot do."""

@@ -96,8 +96,7 @@ def load_teacher(
         tokenizer,
         Search(beams, num_return_sequences),
         Checks(on_error="blank"),
-        Execution(batch_tokens),
-        split_sentences=False,
+        Execution(batch_tokens, split_sentences=False),
     )
     return Teacher(" + ".join(names), translator, reverse)
 

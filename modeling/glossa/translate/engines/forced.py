@@ -9,10 +9,10 @@ import torch
 from transformers import DataCollatorForSeq2Seq, PreTrainedModel, PreTrainedTokenizerBase
 
 from ...base.batching import TokenBatchSampler
+from ...base.jobs.sharing import merged, own_batches
 from ...model.batches_glossa import position_limits
 from ...model.modeling_glossa import shift_tokens_right
 from ...model.sentences_glossa import clean_text
-from ..sharing import merged, own_batches
 
 ALIGNED_TOKENS = 4096  # most tokens of a batch on either side, padding included
 _EAGER = threading.Lock()  # one thread at a time changes how a model computes attention

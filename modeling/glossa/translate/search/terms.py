@@ -51,6 +51,18 @@ class Glossary(Protocol):
     def has(self, term: Term, translation: str) -> bool: ...
 
 
+class Wording(NamedTuple):
+    """The words of translations.
+
+    Attributes:
+        glossary: Terms that translations must have.
+        forbidden: Words that they must not have. With an empty list, or a glossary, they may have given beginnings.
+    """
+
+    glossary: Glossary | None = None
+    forbidden: Sequence[str] | None = None
+
+
 class Terms:
     """Makes translations have what they must have, by a second search for those that do not.
 

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 from workers import scored
 
+from glossa.base.jobs import sharing
 from glossa.cli.score import main
-from glossa.translate import sharing
 
 
 def test_a_process_without_a_launcher_works_alone(monkeypatch):
