@@ -14,7 +14,7 @@ from glossa.translate.translator import Translator
 
 KNOWN = {
     "I": "J'ai", "have": "", "dogs": "chiens", "met": "vu", "here": "ici", "in": "en", "12": "12", "30": "30",
-    "Tom": "Tom", "Anna": "Anna", "paid": "paye",
+    "Tom": "Tom", "Mary": "Mary", "paid": "paye",
 }  # fmt: skip
 
 
@@ -48,6 +48,15 @@ def test_another_stand_in_is_tried_and_one_that_is_in_the_text_is_not_used():
     without_tom = {word: target for word, target in KNOWN.items() if word != "Tom"} | {"X": "X"}
     assert best("I met @octocat here.", lambda text: french(text, without_tom)) == ("J'ai vu @octocat ici.", "")
     assert best("I have 517 dogs, 12 here.") == ("J'ai 517 chiens 12 ici.", "")
+
+
+def test_numbers_are_written_as_words_if_digits_are_not_known():
+    words = {word: target for word, target in KNOWN.items() if not word.isdecimal()} | {"three": "trois", "on": "le"}
+    model = Function(lambda text: french(text, words))
+    translator = Translator(model, Characters(), languages=("en", "fr"))
+    assert translator.best(["517 have I here dogs.", "I met three dogs on 2024-05-10 here."]) == [
+        "517 J'ai ici chiens.", "J'ai vu trois chiens le 2024-05-10 ici.",
+    ]  # fmt: skip
 
 
 def test_a_number_that_no_stand_in_brings_back_is_put_where_it_was():

@@ -75,6 +75,12 @@ def number_table() -> dict[str, dict[str, str]]:
     return json.loads(gzip.decompress(TABLE.read_bytes()))
 
 
+def forms_of(value: str, language: str | None) -> tuple[str, ...]:
+    """The words of a language that mean a number and nothing else; none if they are not known."""
+    found = number_table().get(table_code(language), {}).get(value, "")
+    return tuple(filter(None, found.split("|")))
+
+
 def table_code(language: str | None) -> str:
     """The language of the table that has the words of a language."""
     plain = (language or "").replace("_", "-").partition("-")[0].lower()

@@ -62,8 +62,9 @@ class SecondTry:
         self, sentences: Sequence[Sentence], numbers: bool
     ) -> list[tuple[Sentence, list[Item]]]:
         """Translate sentences with stand-ins for what they must keep. Returns those for which that does not help."""
+        languages = self.translator.languages
         found = [(each, items_of(each.source, each.segment.spans, numbers)) for each in sentences]
-        left = [Row(each, items, with_stand_ins(each.source, items)) for each, items in found]
+        left = [Row(each, items, with_stand_ins(each.source, items, languages)) for each, items in found]
         unhelped = []
         while left:
             ways = [next(row.ways, None) for row in left]
