@@ -27,6 +27,7 @@ BENCHMARKS = {
     "reproduce": ("reproduce", "the tables of docs/results.md, from recipes; finished runs are not repeated"),
     "tuning": ("tuning", "what fine-tuning gives: with all weights, with LoRA, alone, and MarianMT by hand"),
     "verdict": ("verdict", "what a short run can become, by the number of pairs and passes"),
+    "curves": ("curves", "how well the end of a training is forecast from its beginning"),
     "repair": ("repair", "what a translation memory gives a model that reads it, by the score of the match"),
     "terms": ("terms", "what a glossary does: terms in place, beside the model's own word, BLEU, time"),
     "day": ("day", "a day of a translator whose corrections enter the memory, or are trained"),

@@ -36,6 +36,8 @@ UNCOUNTED = (
 )
 # Before digits of a name (COVID-19, F5), before the end of a range of years (2019–20), and of an hour (10:00).
 NAME = re.compile(r"(?:(?<!\d)|[a-z]\d)[A-Za-z\u00c0-\u024f\u0370-\u052f_][-‐‑]?$")
+# Behind digits of a word that other languages may write without them: 1-dimensional, 90-degree, 2D.
+COMPOUND = re.compile(r"[-‐‑][a-z]{3}|D(?![^\W_])")
 YEAR = re.compile(r"(?<!\d)(1[89]|20)\d\d[-–/]$")
 HOUR = re.compile(r"\d[ \u00a0\u202f]?[:h][ \u00a0\u202f]?$")
 BEFORE = 6  # characters that these need
@@ -145,7 +147,7 @@ def _figures(found: re.Match, text: str, zeros: int) -> list[Figure]:
     before = text[max(start - BEFORE, 0) : start]
     if found[0] == "00" and HOUR.search(before):
         return []
-    figures = []
+    figures, named = [], bool(NAME.search(before) or COMPOUND.match(text, end))
     for one in _items(found[0]):
         wholes, parts = _readings(one)
         if year := YEAR.search(before) if len(one) == 2 else None:
@@ -153,9 +155,7 @@ def _figures(found: re.Match, text: str, zeros: int) -> list[Figure]:
         if zeros:
             larger = tuple(_shifted(whole, zeros) for whole in wholes)
             wholes, parts = (larger, larger[:1]) if zeros > 2 else (wholes + larger, parts)  # "cents" are also coins
-        figures.append(
-            Figure(wholes, parts, bool(NAME.search(before)), one.isdecimal() and bool(COUNTS.match(text, end)))
-        )
+        figures.append(Figure(wholes, parts, named, one.isdecimal() and bool(COUNTS.match(text, end))))
     return figures
 
 

@@ -39,6 +39,7 @@ from .data.mixture import sources_of, target_languages
 from .data.pairs import by_language, group_references, prepare_pairs
 from .data.streaming.streams import Stream
 from .evaluation.samples import print_samples, spread
+from .forecasting import Forecast
 from .learning import FirstEvaluation, RunLength
 from .plan.arguments import Settings
 from .plan.sizing import choosable, choose_for_pairs, resolve_vocabulary_size
@@ -253,7 +254,7 @@ def build_trainer(
         arguments.eval_on_start = True
     callbacks: list[TrainerCallback] = [RunLength(0 if "logging_steps" in settings.named else LOGS)]
     if metrics is not None:
-        callbacks.append(FirstEvaluation(tokenized["train"], settings.translator.init_from))
+        callbacks += [FirstEvaluation(tokenized["train"], settings.translator.init_from), Forecast()]
     if patience := arguments.early_stopping_patience:
         callbacks.append(EarlyStoppingCallback(patience))
     rows, augmentation, replayed = tokenized["train"], augmentation_of(settings), (0, 0)

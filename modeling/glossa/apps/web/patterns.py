@@ -60,6 +60,7 @@ PATTERNS: dict[str, re.Pattern] = {
     "joint": numbers.JOINT,
     "romanNumber": numbers.ROMAN,
     "nameBefore": numbers.NAME,
+    "compound": numbers.COMPOUND,
     "yearBefore": numbers.YEAR,
     "hour": numbers.HOUR,
     "counts": numbers.COUNTS,

@@ -96,6 +96,7 @@ function figuresAt(rules, found, text, zeros) {
   const end = start + found[0].length;
   const before = [...text.slice(Math.max(start - 2 * rules.numbers.before, 0), start)].slice(-rules.numbers.before).join("");
   if (found[0] === "00" && rules.first("hour", before)) return [];
+  const name = rules.first("nameBefore", before) !== null || rules.at("compound", text, end) !== null;
   return itemsOf(rules, found[0]).map((one) => {
     let [wholes, parts] = readings(rules, one);
     const year = [...one].length === 2 ? rules.first("yearBefore", before) : null;
@@ -105,7 +106,7 @@ function figuresAt(rules, found, text, zeros) {
       [wholes, parts] = zeros > 2 ? [larger, larger.slice(0, 1)] : [[...wholes, ...larger], parts];
     }
     const counts = /^\p{Nd}+$/u.test(one) && rules.at("counts", text, end) !== null;
-    return { wholes, parts, name: rules.first("nameBefore", before) !== null, counts };
+    return { wholes, parts, name, counts };
   });
 }
 

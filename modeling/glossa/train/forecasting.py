@@ -1,0 +1,38 @@
+"""The course of a training: where it is in its schedule at each evaluation, and what its end will be."""
+
+from typing import Any
+
+import numpy
+from torch.optim.lr_scheduler import LambdaLR
+from transformers import TrainerCallback
+
+from .evaluation.curves import SHARE, Point, predict
+
+FIRST = 0.25  # of the steps, before which nothing is forecast
+
+
+class Forecast(TrainerCallback):
+    """Notes with each evaluation how much of the sum of all learning rates is behind it, and forecasts the end.
+
+    The score of a run is a smoother function of this share than of the steps: at the end of a schedule many steps
+    change little.
+    """
+
+    def on_evaluate(self, args, state, control, lr_scheduler: Any = None, **kwargs):
+        entry = state.log_history[-1] if state.log_history else {}
+        if "eval_loss" not in entry or not isinstance(lr_scheduler, LambdaLR):
+            return
+        entry[SHARE] = share_of_rates(lr_scheduler, state.global_step, state.max_steps)
+        points = [Point.of(each) for each in state.log_history if SHARE in each and "eval_chrf" in each]
+        if state.is_world_process_zero and FIRST * state.max_steps <= state.global_step < state.max_steps:
+            found = predict(points)
+            if found is not None:
+                print(
+                    f"  at the end: chrF++ {found.low:.0f} to {found.high:.0f}, by the curve of this run", flush=True
+                )
+
+
+def share_of_rates(scheduler: LambdaLR, step: int, steps: int) -> float:
+    """The sum of the learning rates until `step`, as a share of the sum of all `steps`."""
+    rates = numpy.array([scheduler.lr_lambdas[0](each) for each in range(steps)])
+    return float(rates[:step].sum() / rates.sum())
