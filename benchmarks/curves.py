@@ -1,23 +1,24 @@
 """How well the end of a training is forecast: `python -m benchmarks curves --data FOLDER`.
 
-Each row trains as `glossa train` chooses for its pairs, with an evaluation after every twentieth, and keeps its curve:
-the share of the learning rates and the chrF++ on validation pairs. Finished rows are kept, as by `reproduce`. The table
-forecasts the end of each curve from its beginning, by what the other texts' curves say: those of the same texts are
-left out.
+Each row trains a small model, and keeps its curve: at each evaluation the share of the learning rates and the chrF++
+on validation pairs. Finished rows are kept, as by `reproduce`. The table forecasts the end
+of each curve from its beginning; the widths of the intervals are those of other texts' curves. The last line has the
+width that `glossa/train/evaluation/curves.py` has from all curves.
 """
 
 import argparse
+import math
 import random
 from pathlib import Path
 
 from glossa.base.run_folder import RunFolder
-from glossa.train.evaluation.curves import SHARE
+from glossa.train.evaluation.curves import LEAST_WIDTH, SHARE, Point, predict
 from glossa.train.plan.arguments import parse_settings
 from glossa.train.run import train
 
 from .numbers import PAIRS
 from .reproduce import DOCS, add_result, read_commit, read_results
-from .timing import machine
+from .timing import machine, table
 from .tuning import SIDES
 
 # Texts, their language, and their folder in `PAIRS`; English is the other language.
@@ -26,8 +27,12 @@ TEXTS = {
     "help, Portuguese": ("libreoffice-help", "pt-BR"), "TICO-19": ("tico19", "pt-BR"),
     "help, Spanish": ("libreoffice-help", "es"),
 }  # fmt: skip
-SIZES = ((500, 8), (1_000, 5), (2_000, 4), (500, 20), (2_500, 6))  # pairs and passes
-HELD_OUT = 150
+SIZES = ((3_000, 6), (6_000, 4), (1_500, 20), (6_000, 8), (3_000, 25))  # pairs and passes
+SMALL = {"vocab_size": 1500, "d_model": 96, "encoder_layers": 2, "decoder_layers": 2, "encoder_ffn_dim": 256,
+         "decoder_ffn_dim": 256}  # fmt: skip
+HELD_OUT = 100
+TIMES = (0.25, 0.5, 0.75)  # of a run
+INSIDE = 0.9  # share of the ends that intervals contain
 LONGEST = 200  # characters of a side
 
 
@@ -48,6 +53,49 @@ def run(arguments: argparse.Namespace) -> None:
             commit = read_commit()
             found = measure(arguments, name, pairs, passes)
             add_result(arguments.results, place | {"commit": commit, **machine()} | {"metrics": found}, place)
+    curves = {
+        result["row"]: [Point(*point) for point in result["metrics"]["curve"]]
+        for result in read_results(arguments.results)
+        if result["table"] == "curves"
+    }
+    print(f"\n{table([row_of(time, curves) for time in TIMES])}\n\nWIDTH = {width_of(curves):.2f}")
+
+
+def row_of(time: float, curves: dict[str, list[Point]]) -> dict[str, str]:
+    """How well the ends of the curves are forecast at a part of the runs."""
+    errors, widths, inside = [], [], 0
+    for name, points in curves.items():
+        found = error_at(time, points)
+        if found is None:
+            continue
+        others = {other: each for other, each in curves.items() if other.partition(":")[0] != name.partition(":")[0]}
+        error, growth = found
+        widths.append(2 * (LEAST_WIDTH + width_of(others) * growth))
+        inside += error <= widths[-1] / 2
+        errors.append(error)
+    count = max(len(errors), 1)
+    return {
+        "part of the run": f"{time:.0%}",
+        "curves": f"{len(errors)} of {len(curves)}",
+        "mean error, chrF++": f"{sum(errors) / count:.2f}",
+        "largest": f"{max(errors, default=0):.2f}",
+        "inside of the interval": f"{inside / count:.0%}",
+        "its mean width": f"{sum(widths) / count:.1f}",
+    }
+
+
+def error_at(time: float, points: list[Point]) -> tuple[float, float] | None:
+    """The error of the forecast at a part of a run, and the logarithm of the factor by which the share still grows."""
+    known = points[: round(time * len(points))]
+    found = predict(known)
+    return None if found is None else (abs(found.middle - points[-1].score), math.log(1 / known[-1].share))
+
+
+def width_of(curves: dict[str, list[Point]]) -> float:
+    """The smallest `WIDTH` with which intervals at all times contain `INSIDE` of the ends."""
+    found = [each for points in curves.values() for time in TIMES if (each := error_at(time, points))]
+    needed = sorted(max(error - LEAST_WIDTH, 0.0) / growth for error, growth in found)
+    return needed[min(math.ceil(INSIDE * len(needed)), len(needed)) - 1] if needed else 0.0
 
 
 def measure(arguments: argparse.Namespace, name: str, pairs: int, passes: int) -> dict:
@@ -66,7 +114,8 @@ def measure(arguments: argparse.Namespace, name: str, pairs: int, passes: int) -
         path.write_text("".join(f"{source}\t{target}\n" for source, target in chosen), encoding="utf-8")
         argv += [f"--{part}_path", str(path)]
     argv += ["--num_train_epochs", str(passes), "--bf16", "false", "--output_dir", str(output)]
-    argv += ["--test_size", "0", "--trust_data", "true", "--num_beams", "1"]
+    argv += ["--test_size", "0", "--trust_data", "true", "--num_beams", "1", "--max_new_tokens", "60"]
+    argv += [word for name, value in SMALL.items() for word in (f"--{name}", str(value))]
     train(parse_settings(argv))
     history = RunFolder(output).history
     points = [[round(each[SHARE], 4), round(each["eval_chrf"], 2)] for each in history if SHARE in each]

@@ -4,6 +4,7 @@ import pytest
 
 from glossa.base.run_folder import RunFolder
 from glossa.train.evaluation import verdict as table
+from glossa.train.evaluation.curves import SHARE
 from glossa.train.evaluation.verdict import Measured, card_line, count_pairs, expected, rank
 from glossa.train.plan.arguments import parse_settings
 from glossa.train.plan.starts import published_starts
@@ -78,13 +79,25 @@ def test_few_pairs_and_minutes_are_told_what_they_become_and_what_helps():
 
 def test_the_end_is_judged_by_what_was_measured():
     settings = parse_settings(["--source_language", "en", "--target_language", "fr"])
-    first, *routes = conclusion(settings, 7_000, 10, metrics(12.34, 1.0))
+    first, *routes = conclusion(settings, 7_000, 10, metrics(12.34, 1.0), [])
     assert first == (
         "Verdict: not yet a translator: 7,000 pairs, BLEU 1.0, chrF++ 12.3 on its test pairs; for trying out."
     )
-    assert len(routes) == 3 and "--hours" not in routes[0]
-    assert len(conclusion(settings, 7_000, 10, metrics(60, 40, "validation"))) == 1
-    assert conclusion(settings, 7_000, 10, {}) == []
+    low, high = (sum(expected(count, settings.training.num_train_epochs)) / 2 for count in (7_000, 14_000))
+    assert routes[0] == f"  to be expected: {high - low:+.1f} chrF++ with twice the pairs"
+    assert len(routes) == 4 and "--hours" not in "".join(routes)
+    assert len(conclusion(settings, 165_000, 10, metrics(60, 40, "validation"), [])) == 1
+    assert conclusion(settings, 7_000, 10, {}, []) == []
+
+
+def test_the_end_says_what_twice_the_passes_would_bring():
+    settings = parse_settings(["--source_language", "en", "--target_language", "zh"])
+    # The odds of these scores of 75, the ceiling, are the share of the learning rates: 1 to 1 at the end, then 2 to 1.
+    history = [{SHARE: share, "eval_chrf": 75 * share / (1 + share)} for share in (0.25, 0.5, 1.0)]
+    _, gains, *_ = conclusion(settings, 7_000, 10, metrics(37.5, 10), history)
+    assert gains == "  to be expected: +12.5 chrF++ with twice the passes"  # 75 * 2 / 3 - 75 / 2
+    tuned = parse_settings(["--source_language", "en", "--target_language", "zh", "--init_from", "runs/other"])
+    assert "expected" not in " ".join(conclusion(tuned, 7_000, 10, metrics(37.5, 10), history))
 
 
 def test_the_card_says_in_a_line_what_the_model_is_for():

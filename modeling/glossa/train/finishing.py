@@ -110,8 +110,10 @@ def report(
     for line in _advice(settings, trainer, metrics, wanted):
         print(f"Advice: {line}")
     translates = settings.translator.objective == "translation"
-    for line in conclusion(settings, count_pairs(run.data_report), wanted, metrics) if translates else ():
-        print(line)
+    if translates:
+        pairs, history = count_pairs(run.data_report), trainer.state.log_history
+        for line in conclusion(settings, pairs, wanted, metrics, history):
+            print(line)
     print(f"Padding: {metrics['padding']:.1%}. Training time: {duration(seconds)}. Saved in {run.path}")
     if translates:
         several = getattr(trainer.processing_class, "target_languages", [])

@@ -6,7 +6,7 @@ import numpy
 from torch.optim.lr_scheduler import LambdaLR
 from transformers import TrainerCallback
 
-from .evaluation.curves import SHARE, Point, predict
+from .evaluation.curves import SHARE, points_of, predict
 
 FIRST = 0.25  # of the steps, before which nothing is forecast
 
@@ -23,13 +23,10 @@ class Forecast(TrainerCallback):
         if "eval_loss" not in entry or not isinstance(lr_scheduler, LambdaLR):
             return
         entry[SHARE] = share_of_rates(lr_scheduler, state.global_step, state.max_steps)
-        points = [Point.of(each) for each in state.log_history if SHARE in each and "eval_chrf" in each]
         if state.is_world_process_zero and FIRST * state.max_steps <= state.global_step < state.max_steps:
-            found = predict(points)
+            found = predict(points_of(state.log_history))
             if found is not None:
-                print(
-                    f"  at the end: chrF++ {found.low:.0f} to {found.high:.0f}, by the curve of this run", flush=True
-                )
+                print(f"  at the end, by this run's curve: chrF++ {found.low:.0f} to {found.high:.0f}", flush=True)
 
 
 def share_of_rates(scheduler: LambdaLR, step: int, steps: int) -> float:

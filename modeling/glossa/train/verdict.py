@@ -1,15 +1,17 @@
 """What a run can become, said before it trains and after it, with the commands that would help most."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..base.metrics import bleu_tokenizer
+from .evaluation.curves import points_of, predict
 from .evaluation.verdict import RANKS, Measured, expected, rank
 from .plan.arguments import Settings
 from .plan.starts import published_starts
 
 STARTS = 3  # maximum number of published models named
+LEAST_GAIN = 0.5  # chrF++; smaller gains are not named
 SPACED = "13a"  # for languages with spaces between words, as are those of the measured runs
 
 
@@ -28,15 +30,16 @@ def forecast(settings: Settings, pairs: int, wanted: float) -> list[str]:
     low, high = expected(pairs, passes)
     found = rank((low + high) / 2)
     fitting = f"{passes:.3g} of {wanted:.3g}" if passes < wanted else f"{passes:.3g}"
-    spaced = bleu_tokenizer(settings.data.target_language, settings.translator.bleu_tokenizer) == SPACED
-    score = f"expect chrF++ {low:.0f} to {high:.0f} (docs/quality.md). " if spaced else ""
+    score = f"expect chrF++ {low:.0f} to {high:.0f} (docs/quality.md). " if _is_spaced(settings) else ""
     return [
         f"{pairs:,} pairs, {fitting} passes: {score}{found.forecast}",
         *_help(settings, found == RANKS[-1], wanted),
     ]
 
 
-def conclusion(settings: Settings, pairs: int, wanted: float, metrics: Mapping[str, Any]) -> list[str]:
+def conclusion(
+    settings: Settings, pairs: int, wanted: float, metrics: Mapping[str, Any], history: Sequence[Mapping[str, Any]]
+) -> list[str]:
     """What the finished run is, by its scores, and what would help.
 
     Args:
@@ -44,6 +47,7 @@ def conclusion(settings: Settings, pairs: int, wanted: float, metrics: Mapping[s
         pairs: The training pairs.
         wanted: The passes before `hours` lowered them.
         metrics: The metrics of the run.
+        history: The log of the run.
     """
     measured = Measured.of(metrics)
     if measured is None:
@@ -51,7 +55,27 @@ def conclusion(settings: Settings, pairs: int, wanted: float, metrics: Mapping[s
     found = rank(measured.chrf, measured.bleu)
     scores = f"BLEU {measured.bleu:.1f}, chrF++ {measured.chrf:.1f} on its {measured.split} pairs"
     first = f"Verdict: {found.name}: {pairs:,} pairs, {scores}; {found.use}."
-    return [first, *_help(settings, found == RANKS[-1], wanted)]
+    return [first, *_gains(settings, pairs, history), *_help(settings, found == RANKS[-1], wanted)]
+
+
+def _is_spaced(settings: Settings) -> bool:
+    return bleu_tokenizer(settings.data.target_language, settings.translator.bleu_tokenizer) == SPACED
+
+
+def _gains(settings: Settings, pairs: int, history: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What twice the training and twice the pairs would bring, by the curve of a new model's run and by others."""
+    if settings.translator.init_from:
+        return []
+    gains, points = {}, points_of(history)
+    end, later = predict(points), predict(points, 2.0)
+    if end is not None and later is not None:
+        gains["twice the passes"] = later.middle - end.middle
+    if _is_spaced(settings):
+        passes = settings.training.num_train_epochs
+        low, high = (sum(expected(count, passes)) / 2 for count in (pairs, 2 * pairs))
+        gains["twice the pairs"] = high - low
+    said = [f"{gain:+.1f} chrF++ with {what}" for what, gain in gains.items() if gain >= LEAST_GAIN]
+    return [f"  to be expected: {', '.join(said)}"] if said else []
 
 
 def _help(settings: Settings, is_enough: bool, wanted: float) -> list[str]:

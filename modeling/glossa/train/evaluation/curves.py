@@ -1,9 +1,18 @@
 """The score of a run as a function of its learning rates, and what it will be at the end."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy
+
 SHARE = "learning_rate_share"  # in the entries of `history.json`: the learning rates until then, as a share of all
+CEILING = 75.0  # chrF++; between 0 and this, scores follow a logistic curve over the logarithm of the share
+FEWEST = 3  # points that a curve is fitted to
+WINDOW = 4  # only points with at least the last share divided by this: early ones follow other laws
+# Half the width of an interval, in chrF++: at the end, and for each factor e that the share still grows. Nine of ten
+# ends of the curves of `python -m benchmarks curves` are within it.
+LEAST_WIDTH, WIDTH = 1.0, 3.0
 
 
 class Point(NamedTuple):
@@ -18,12 +27,29 @@ class Point(NamedTuple):
 
 
 class Interval(NamedTuple):
-    """Between `low` and `high`, most probably `middle`."""
+    """What a score will be: `middle`, or between `low` and `high`."""
 
     low: float
     middle: float
     high: float
 
 
-def predict(points: Sequence[Point]) -> Interval | None:
-    return None
+def points_of(history: Sequence[Mapping[str, Any]]) -> list[Point]:
+    """The evaluations in the log of a run, whose entries have [`SHARE`] since they are noted."""
+    return [Point.of(entry) for entry in history if SHARE in entry and "eval_chrf" in entry]
+
+
+def predict(points: Sequence[Point], share: float = 1.0) -> Interval | None:
+    """The score of a run when the learning rates of its schedule add up to `share` of their sum.
+
+    More than 1 is a longer run with the same rates. None without enough points to fit a curve to.
+    """
+    last = points[-1].share if points else 0.0
+    used = [point for point in points if point.share > 0 and point.share >= last / WINDOW and point.score > 0]
+    if len(used) < FEWEST or max(point.score for point in used) >= CEILING:
+        return None
+    shares, scores = numpy.array(used).T
+    slope, start = numpy.polyfit(numpy.log(shares), numpy.log(scores / (CEILING - scores)), 1)
+    middle = CEILING / (1 + math.exp(-(start + max(slope, 0.0) * math.log(share))))
+    width = LEAST_WIDTH + WIDTH * max(math.log(share / last), 0.0)
+    return Interval(max(middle - width, 0.0), middle, min(middle + width, 100.0))
