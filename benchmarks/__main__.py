@@ -29,7 +29,7 @@ BENCHMARKS = {
     "verdict": ("verdict", "what a short run can become, by the number of pairs and passes"),
     "curves": ("curves", "how well the end of a training is forecast from its beginning"),
     "repair": ("repair", "what a translation memory gives a model that reads it, by the score of the match"),
-    "terms": ("terms", "what a glossary does: terms in place, beside the model's own word, BLEU, time"),
+    "terms": ("terms", "what a glossary does: terms in place, or with the model's own word, BLEU, time"),
     "day": ("day", "a day of a translator whose corrections enter the memory, or are trained"),
     "student": ("student", "a student of a published translator, made by `glossa distill --teacher_command`"),
     "queue": ("trainings", "the trainings that a table still lacks, as many side by side as cores and memory allow"),

@@ -200,7 +200,7 @@ def judge(
     texts: list[str], references: list[str], drawn: list[list[Drawn]], stem: Stem, language: str
 ) -> dict[str, str]:
     """The figures of the translations of one way."""
-    there = placed = beside = total = 0
+    there = placed = both = total = 0
     for text, own in zip(texts, drawn, strict=True):
         stems = [stem(word.rstrip("'’")) for word in _words(text)]
         for each in own:
@@ -208,7 +208,7 @@ def judge(
             has, other = stems.count(stem(each.target)), stem(each.own) in stems
             there += has > 0
             placed += has == 1 and not other
-            beside += has > 0 and other
+            both += has > 0 and other
     doubled = sum(any(a == b and a.isalpha() for a, b in pairwise(w)) for w in map(_words, texts))
     found = score(texts, [[each] for each in references], tokenize=bleu_tokenizer(language))
     return {
@@ -216,7 +216,7 @@ def judge(
         "number": f"{total:,}",
         "there": f"{there / total:.1%}",
         "in place": f"{placed / total:.1%}",
-        "own word too": f"{beside / total:.1%}",
+        "own word too": f"{both / total:.1%}",
         "doubled words": f"{doubled:,}",
         "BLEU": f"{found['bleu']['score']:.1f}",
         "chrF++": f"{found['chrf']['score']:.1f}",

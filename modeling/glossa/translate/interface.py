@@ -104,7 +104,7 @@ class Translation:
         links: Numbers of linked words, between white space, of source and translation, if they were asked for.
         terms: Each term of a glossary that the text has, as it is there; its translations in the glossary; and whether
             the translation has one: "used", "placed" (by a second search, in the place of the model's own word),
-            "beside" (it also has the own word) or "missing".
+            "both" (it also has the own word) or "missing".
         matches: The matches of a memory for its sentences.
         words: Its words, between white space, with the probability that each is right ([`word_scores`]) or None for
             those that the model did not write, if they were asked for.

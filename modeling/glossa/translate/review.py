@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, TextIO
 
 from ..base.errors import GlossaError
-from .search.terms import BESIDE, MISSING, summary
+from .search.terms import BOTH, MISSING, summary
 
 if TYPE_CHECKING:
     from .interface import Translation
@@ -30,7 +30,7 @@ def find_problems(line: int, source: str, translation: "Translation", every: boo
         row["matches"] = [[match.score, match.use] for match in translation.matches]
     if translation.words:
         row["words"] = [[word, None if share is None else round(share, 4)] for word, share in translation.words]
-    for state in (MISSING, BESIDE):
+    for state in (MISSING, BOTH):
         if terms := [f"{term} -> {targets}" for term, targets, found in translation.terms if found == state]:
             row[state] = terms
     return [row | {"source": source, "translation": translation.text}]

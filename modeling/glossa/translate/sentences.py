@@ -179,7 +179,7 @@ class SentenceTranslator:
             self._check(sentences[row], translations)
             found[row] = translations
         for row, (text, prefix, first) in enumerate(zip(sentences, prefixes, before, strict=True)):
-            own = again[row].own if row in again else frozenset()
+            own = again[row].own if row in again else {}
             for translation in found[row]:
                 terms.describe(text, prefix, translation, first, own)
 

@@ -162,9 +162,12 @@ def test_a_term_next_to_the_own_word_of_the_model_is_not_used():
     states = []
     for text in ("w30 Katze", "w30 Hund.", "Katze"):
         translation = Translation(text)
-        terms.describe("w5", "", translation, "Hund Katze", frozenset({"hund"}))
+        terms.describe("w5", "", translation, "Hund Katze", {"hund": {("w30",)}})
         states.append((translation.terms[0][2], bool(translation.problem)))
-    assert states == [("placed", False), ("beside", True), ("missing", True)]
+    assert states == [("placed", False), ("both", True), ("missing", True)]
+    several, translation = Terms(lambda: None, Words(w5=("w30",), w6=("w31",))), Translation("w30 w31 Hund")
+    several.describe("w5 w6", "", translation, "Hund", {"hund": {("w31",)}, "katze": {("w30",)}})
+    assert [state for *_, state in translation.terms] == ["placed", "both"]
 
 
 def test_a_model_of_another_family():
@@ -192,7 +195,7 @@ def test_the_texts_of_tokens(tokenizer):
 
 def test_words_for_the_user():
     assert summary(Counter(used=2, placed=1, missing=1)) == "4 terms found: 3 used (1 by a second search), 1 not used."
-    assert summary(Counter(used=2, beside=1)) == "3 terms found: 2 used, 1 next to the model's own word, 0 not used."
+    assert summary(Counter(used=2, both=1)) == "3 terms found: 2 used, 1 next to the model's own word, 0 not used."
     assert begins("A  b c.", " A b ") and not begins("A c b", "A b") and begins("x", "")
 
 

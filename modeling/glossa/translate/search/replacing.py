@@ -64,7 +64,7 @@ class Task:
         constraints: What translations must have and must not have, apart from the terms.
         wanted: The terms, in the order in which they are placed.
         drafts: Translations without the terms, best first; in the end those with all of them.
-        own: The model's own words in the place of terms, in lower case.
+        own: The model's own words in the place of terms, in lower case, and the terms that each stands for.
     """
 
     text: str
@@ -72,7 +72,7 @@ class Task:
     constraints: Constraints
     wanted: Sequence[Wanted]
     drafts: list[Draft] = field(default_factory=list)
-    own: set[str] = field(default_factory=set)
+    own: dict[str, set[tuple[str, ...]]] = field(default_factory=dict)
 
 
 class Placement:
@@ -134,7 +134,9 @@ class Placement:
             column = own_word(pair, weights, task.wanted[number].place)
             if column is not None:
                 start, end = pair.target_words[column]
-                task.own |= excluded_words(pair.target[start:end], task.wanted[number])
+                wanted = task.wanted[number]
+                for word in excluded_words(pair.target[start:end], wanted):
+                    task.own.setdefault(word, set()).add(wanted.texts)
                 texts.setdefault(id(task), {}).update(dict.fromkeys(beginnings(pair.target[:start], self.language)))
         best = self._best(tasks, number, texts)
         return [

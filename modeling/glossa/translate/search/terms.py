@@ -2,7 +2,8 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ...model.batches_glossa import encode_texts
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 NOT_AS_ASKED = "not as asked"  # the problem of a translation that lacks a term or has a forbidden word
 # Of a term: there by itself; put in the place of the model's own word; there, but also the own word; not there.
-USED, PLACED, BESIDE, MISSING = "used", "placed", "beside", "missing"
+USED, PLACED, BOTH, MISSING = "used", "placed", "both", "missing"
 ELIDED = "l'"  # a word that ends with an apostrophe
 
 
@@ -37,10 +38,10 @@ class Term(NamedTuple):
 
 
 class Again(NamedTuple):
-    """The translations of a second search, and the words of the model that they do without."""
+    """The translations of a second search, and the model's own words with the terms that each stands for."""
 
     translations: list[Translation]
-    own: frozenset[str]
+    own: Mapping[str, Collection[tuple[str, ...]]]
 
 
 class Glossary(Protocol):
@@ -135,7 +136,7 @@ class Terms:
                 for each in (found[row], new)
             )
             if after < before:
-                again[row] = Again(new, frozenset(task.own))
+                again[row] = Again(new, task.own)
         return again
 
     def _lack(self, text: str, prefix: str, translations: Sequence[Translation]) -> bool:
@@ -161,7 +162,12 @@ class Terms:
         return self.lacking(text, prefix, translation) - sum(not self._has(t, translation) for t in self._terms(text))
 
     def describe(
-        self, text: str, prefix: str, translation: Translation, before: str, own: frozenset[str] = frozenset()
+        self,
+        text: str,
+        prefix: str,
+        translation: Translation,
+        before: str,
+        own: Mapping[str, Collection[tuple[str, ...]]] = MappingProxyType({}),
     ) -> None:
         """Write into a translation which terms it has.
 
@@ -170,16 +176,17 @@ class Terms:
             prefix: The wanted beginning of the translation, or "".
             translation: The translation.
             before: The translation of the first search.
-            own: The model's own words in the place of terms, if there was a second search.
+            own: The model's own words in the place of terms, if there was a second search, as in [`Again`].
         """
-        beside = has_own(translation.text, own)
         states = []
         for term in self._terms(text):
             had, has = (self._has(term, each) for each in (before, translation.text))
-            state = MISSING if not has else USED if had else BESIDE if beside else PLACED
+            state = MISSING if not has else USED if had else PLACED
+            if state == PLACED and has_own(translation.text, [word for word in own if term.targets in own[word]]):
+                state = BOTH
             states.append((term.source, " / ".join(term.targets), state))
         translation.terms = tuple(states)
-        if self.lacking(text, prefix, translation.text) or BESIDE in (state for *_, state in states):
+        if self.lacking(text, prefix, translation.text) or BOTH in (state for *_, state in states):
             translation.problem = translation.problem or NOT_AS_ASKED
 
     def lacking(self, text: str, prefix: str, translation: str) -> int:
@@ -248,8 +255,8 @@ def begins(translation: str, prefix: str) -> bool:
 def summary(counts: Counter[str]) -> str:
     """One line for the user: how many terms were found, used and not used."""
     placed = f" ({counts[PLACED]:,} by a second search)" if counts[PLACED] else ""
-    beside = f", {counts[BESIDE]:,} next to the model's own word" if counts[BESIDE] else ""
-    used = f"{counts[USED] + counts[PLACED]:,} used{placed}{beside}"
+    both = f", {counts[BOTH]:,} next to the model's own word" if counts[BOTH] else ""
+    used = f"{counts[USED] + counts[PLACED]:,} used{placed}{both}"
     return f"{sum(counts.values()):,} terms found: {used}, {counts[MISSING]:,} not used."
 
 
