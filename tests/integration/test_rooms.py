@@ -10,6 +10,7 @@ PACKAGE = Path(__file__).parents[2] / "modeling" / "glossa"
 PUBLIC = {
     "readers": (
         "anki columns corrections downloads embedded files formats hub manifest parquet po reading rows segments "
+        "teachers "
     ),
     "translate": (
         "attention build confidence engines.forced families interface languages loading plausibility review "
@@ -31,7 +32,8 @@ PUBLIC = {
         "arguments catalog devices explain precision preflight processes resume settings sizing start starts "
     ),
     "train.evaluation": (
-        "blends calibration comet further_metrics robustness samples scoring systems translation_metric verdict "
+        "blends calibration comet curves further_metrics robustness samples scoring systems "
+        "translation_metric verdict "
     ),
     "train.hub": ("push space "),
     "apps.documents": ("formats formats.format formats.keys formats.opening glossary job places "),

@@ -14,7 +14,8 @@ writes one translation per line, from the source to the target language.
 
 --teacher_url ADDRESS uses a server: of LibreTranslate, or with --teacher_model ID any with OpenAI's interface of chats
 (vLLM, llama.cpp, Ollama, `transformers serve`), whose address ends with /v1. --prompt FILE has the request of the
-model, with {source}, {target} and {text}. What such a model adds to a translation is taken off, or the answer is
+model, with {source}, {target} and {text}. --teacher_license names its license, without which a run that learns from it
+cannot be pushed. What such a model adds to a translation is taken off, or the answer is
 dropped and counted. A key is read from the environment variable GLOSSA_SERVER_KEY.
 
 Implausible translations (empty, copied, repetitive, much too short or too long) are dropped and counted. An
@@ -22,6 +23,7 @@ interrupted job continues with the same command. --workers N translates with N p
 cluster. The pairs do not depend on the number of processes and machines.
 """
 
+import logging
 import shlex
 from dataclasses import dataclass
 from functools import partial
@@ -43,7 +45,15 @@ if TYPE_CHECKING:
     from ..base.run_folder import RunFolder
     from ..translate.corpora.servers import ServerTranslator
 
+logger = logging.getLogger(__name__)
+
 COLUMNS = ("source_column", "target_column")
+# Options of teachers that change no translation.
+WITHOUT_EFFECT = (
+    "teacher_seconds",
+    "teacher_requests",
+    "teacher_license",
+)
 FOR_MODELS = ("engine", "ensemble", "num_beams", "num_return_sequences", "sample", "closest", "batch_tokens")
 Rows = list[tuple[str, str | None]]
 
@@ -59,6 +69,9 @@ class DistillOptions(LanguageOptions, DataOptions, BatchOptions, SearchOptions, 
     teacher_url: str | None = option("address of a server that translates, instead of teachers", metavar="URL")
     teacher_model: str | None = option("model of a server with OpenAI's interface", metavar="ID")
     prompt: str | None = option("file with the request of this model", metavar="FILE")
+    teacher_license: str | None = option(
+        "license of the teacher; runs that learn from it can only be pushed with it", metavar="LICENSE"
+    )
     teacher_requests: int = option("requests at once (default: 4)", default=4)
     text: list[str] | None = option("monolingual text to translate instead", metavar="FILE")
     text_column: str | None = option("column of the texts, if --text is a table")
@@ -74,10 +87,32 @@ def parse(argv: list[str]) -> DistillOptions:
 def main(argv: list[str]) -> None:
     arguments = parse(argv)
     languages = make_pairs(arguments)
+    record_teachers(arguments)
     if not Path(arguments.output).stat().st_size:
         return
     command = ["glossa", "train", "--data_path", arguments.output, *held_out(arguments, languages)]
     print(f"Train on them: {shlex.join(command)}")
+
+
+def record_teachers(arguments: DistillOptions) -> None:
+    """Write who translated the pairs, and log what its license says against a student."""
+    from urllib.parse import urlsplit
+
+    from ..base.run_folder import RunFolder
+    from ..readers.teachers import Teacher, limit_of, write_teachers
+
+    license = arguments.teacher_license
+    teachers = [Teacher(name, license, bool(RunFolder(name).recipe)) for name in arguments.teachers]
+    if arguments.teacher_command:
+        teachers = [Teacher(shlex.split(arguments.teacher_command)[0], license)]
+    if arguments.teacher_url:
+        host = urlsplit(arguments.teacher_url).netloc
+        teachers = [Teacher(f"{arguments.teacher_model} at {host}" if arguments.teacher_model else host, license)]
+    write_teachers(Path(arguments.output), teachers)
+    if limit := limit_of(license):
+        logger.warning(f"The license {license} of the teacher: {limit}. Read whether it allows your model.")
+    if not license and not all(teacher.own for teacher in teachers):
+        logger.warning("Without --teacher_license, a run that learns from these pairs cannot be pushed.")
 
 
 def make_pairs(arguments: DistillOptions) -> tuple[str, str]:
@@ -157,7 +192,7 @@ def check_teachers(arguments: DistillOptions) -> None:
 
 def settings(arguments: DistillOptions) -> dict:
     """The options that determine the pairs of a job."""
-    ignored = ("output", "workers", "ray", "teacher_seconds", "teacher_requests")  # they change no translation
+    ignored = ("output", "workers", "ray", *WITHOUT_EFFECT)
     found = {name: value for name, value in vars(arguments).items() if name not in ignored}
     return found | {"prompt": prompt_of(arguments)}
 

@@ -2,12 +2,14 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 from environments import without_glossa
 from hub_server import Hub
 from pushing import NAME, TOKEN, run_script, start, upload
+from refusals import refused
 
 from glossa.base.errors import GlossaError
 from glossa.train.hub.changes import RECORD
@@ -195,6 +197,20 @@ def test_folder_that_does_not_translate_is_refused(tiny_run, tmp_path):
     (broken / "pipeline_glossa.py").write_text("raise RuntimeError('broken')\n")
     with pytest.raises(GlossaError, match=r"does not load and translate in a new process: RuntimeError: broken"):
         check(broken, tiny_run)
+
+
+def test_a_student_needs_the_license_of_its_teacher(tiny_run, tmp_path):
+    run = shutil.copytree(tiny_run, tmp_path / "student")
+    report = json.loads((run / "data_report.json").read_text())
+    teachers = [{"name": "org/large", "license": None, "own": False}, {"name": "r", "license": None, "own": True}]
+    (run / "data_report.json").write_text(json.dumps(report | {"teachers": teachers}))
+    refused(r"org/large, and its license is not recorded", stage, run, NAME, tmp_path / "without")
+    teachers[0]["license"] = "apache-2.0"
+    (run / "data_report.json").write_text(json.dumps(report | {"teachers": teachers}))
+    (tmp_path / "with").mkdir()
+    stage(run, NAME, tmp_path / "with")
+    card = (tmp_path / "with" / "README.md").read_text()
+    assert "Training pairs were translated by org/large (license: apache-2.0).\n" in card
 
 
 def test_folder_without_weights_is_refused(early, hub, tmp_path):

@@ -5,6 +5,7 @@ from refusals import refused
 from small_corpus import records
 
 from glossa.cli import distill
+from glossa.readers.teachers import limit_of, read_teachers
 from glossa.translate.corpora import servers
 from glossa.translate.corpora.answers import COMMENTED, REFUSED, read_answer
 
@@ -68,6 +69,24 @@ def test_a_chat_model_makes_pairs_and_its_refusals_are_counted(stub, tmp_path, c
     assert "3 texts gave 2 new pairs. Translations dropped: 1 refused." in capsys.readouterr().out
     assert stub.asked[0][1]["messages"][0]["content"] == "English to French: red"
     assert not any("secret-1" in path.read_text() for path in tmp_path.rglob("*") if path.is_file())
+
+
+def test_the_teacher_and_its_license_go_into_a_record(stub, tmp_path, caplog):
+    stub.answers[:] = [content("rouge"), content("bleu"), content("vert")]
+    ask(stub, tmp_path, "--teacher_license", "Llama3")
+    host = stub.url.removeprefix("http://").partition("/")[0]
+    teacher = {"name": f"org/small at {host}", "license": "Llama3", "own": False}
+    assert read_teachers([str(tmp_path / "pairs.jsonl"), str(tmp_path / "other.tsv")]) == [teacher]
+    assert "may not be used to improve other large language models" in caplog.text
+    assert limit_of("apache-2.0") == limit_of(None) == "" and "noncommercial" in limit_of("cc-by-nc-4.0")
+
+
+def test_a_teacher_without_a_license_is_said_at_once_and_a_damaged_record_by_name(stub, tmp_path, caplog):
+    stub.answers[:] = [content("rouge"), content("bleu"), content("vert")]
+    ask(stub, tmp_path)
+    assert "Without --teacher_license, a run that learns from these pairs cannot be pushed." in caplog.text
+    (tmp_path / "pairs.jsonl.teachers.json").write_text('["small"]')
+    refused(r"pairs\.jsonl\.teachers\.json, .* is damaged", read_teachers, [str(tmp_path / "pairs.jsonl")])
 
 
 def test_nothing_is_asked_twice_after_a_stop(stub, tmp_path, monkeypatch):

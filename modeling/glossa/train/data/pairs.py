@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import numpy
 import xxhash
@@ -14,6 +15,7 @@ from ...base.caching import cached_map
 from ...base.errors import GlossaError
 from ...base.paths import distinct_names
 from ...readers.hub import SPLITS
+from ...readers.teachers import read_teachers
 from .arguments import CHECKS, DataArguments
 from .cleaning import filters
 from .cleaning.cleaning import LoadedSource, clean, clean_sources
@@ -48,6 +50,7 @@ def prepare_pairs(arguments: DataArguments, stream: Stream | None = None) -> tup
     if stream is None and is_stream(arguments):
         stream = Stream(arguments)
     dataset, report = clean_sources(load_sources(sources, arguments, stream, tokens_of(sources) is not None))
+    report.teachers = teachers_of(sources)
     missing = {
         f"{name}_size": 0 if name in dataset else getattr(arguments, f"{name}_size") for name in ("validation", "test")
     }
@@ -70,6 +73,11 @@ def prepare_pairs(arguments: DataArguments, stream: Stream | None = None) -> tup
     report.sizes = {name: len(part) for name, part in dataset.items()}
     report.overlap = check_overlap(dataset, (keys[0][chosen["train"]], keys[1][chosen["train"]]))
     return dataset, report
+
+
+def teachers_of(sources: Sequence[Source]) -> list[dict[str, Any]]:
+    """What translated the pairs of the sources, as far as their files say it."""
+    return read_teachers(path for source in sources for path in source.settings.data_path or ())
 
 
 def load_sources(

@@ -126,6 +126,11 @@ class Run:
             return f"{link}, configuration {config}" if config else link
         return OWN_DATA.get(name)
 
+    def teachers(self) -> list[str]:
+        """What translated training pairs, with its license."""
+        found = [each for each in self.report.get("teachers", []) if not each["own"]]
+        return [table_cell(f"{each['name']} (license: {each['license']})") for each in found]
+
     @property
     def base_model(self) -> str | None:
         """The Hub name of the model that training started from; None if it is not on the Hub."""

@@ -26,7 +26,7 @@ from packaging.requirements import Requirement
 
 from ...base.errors import GlossaError, http_errors
 from ...base.languages import language_name
-from ...base.run_folder import RunFolder
+from ...base.run_folder import DATA_REPORT, RunFolder
 from ...translate.loading import load_model, load_tokenizer
 from .card import PICTURE, build_card, snippet
 from .changes import changes, operations, read_remote, refuse_public
@@ -78,6 +78,7 @@ def stage(
             shutil.copyfile(model / Path(file).name, file)
     with naming_damage(run):
         facts = Run(run, model)
+        _refuse_unknown_licenses(facts)
         samples = facts.may_show_samples(publish_samples)
         for measured in RunFolder(run).published(samples):
             shutil.copyfile(measured, folder / measured.name)
@@ -98,6 +99,16 @@ def stage(
             "with --publish_samples."
         )
     return left_out
+
+
+def _refuse_unknown_licenses(facts: Run) -> None:
+    unknown = [each["name"] for each in facts.report.get("teachers", []) if not (each["license"] or each["own"])]
+    if unknown:
+        raise GlossaError(
+            f"Training pairs were translated by {unknown[0]}, and its license is not recorded. If it allows such a "
+            f'model, write it as "license" under "teachers" into {facts.run.path / DATA_REPORT}, or give '
+            "--teacher_license to glossa distill."
+        )
 
 
 def check(folder: Path, run: Path) -> str:

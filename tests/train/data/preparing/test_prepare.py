@@ -12,6 +12,7 @@ from small_corpus import content, corpus, here, write
 from glossa.base.errors import GlossaError
 from glossa.base.jobs.pool import in_processes
 from glossa.readers import rows
+from glossa.readers.teachers import Teacher, write_teachers
 from glossa.train.data.arguments import DataArguments
 from glossa.train.data.encoding.vocabulary import train_tokenizer
 from glossa.train.data.pairs import prepare_pairs
@@ -24,6 +25,9 @@ CLEANING = {
     "repair_text": True, "split_sentences": True, "keep_out": ["Baba."],
     "trust_data": ["equal", "length", "language"],
 }  # fmt: skip
+
+
+TEACHER = Teacher("org/large", "apache-2.0")
 
 
 def learn(given, folder):
@@ -51,10 +55,12 @@ def test_a_small_corpus_has_several_files():
 def test_the_result_is_that_of_training(tmp_path, small, settings):
     paths = [write(tmp_path / f"{name}.tsv", corpus(seed)) for seed, name in enumerate("ab")]
     sources = [{"data_path": [paths[0]], "weight": 2}, {"data_path": [paths[1]], "name": "other", "tag": "<b> "}]
+    write_teachers(Path(paths[1]), [TEACHER])
     arguments = DataArguments(sources=sources, **{"trust_data": ["equal"], **settings})
     expected, counted = prepare_pairs(arguments)
     report = prepare(arguments, tmp_path / "out", here, tmp_path / "parts")
     found, recounted = prepare_pairs(DataArguments(data_path=[str(tmp_path / "out")]))
+    assert counted.teachers == report.teachers == recounted.teachers == [TEACHER._asdict()]
     assert sorted(pairs_of(found["train"])) == sorted(pairs_of(expected["train"]))
     for split in ("validation", "test"):
         assert (split in found) == (split in expected)

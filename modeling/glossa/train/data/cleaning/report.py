@@ -1,6 +1,7 @@
 """The report of the data preparation: counts and examples."""
 
 from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import numpy
 import pyarrow.compute
@@ -30,6 +31,7 @@ class DataReport:
         stream: The number of `rows` of a stream, and of those in the `sample` prepared before training. `splits` and
             `sources` have the counts of the sample until training ends, then those of all rows read, with the number
             of rows `seen` in batches.
+        teachers: What translated training pairs, with its license, as [`Teacher`].
         fingerprints: A hash of the texts of each split, which a resumed run compares.
     """
 
@@ -41,6 +43,7 @@ class DataReport:
     languages: dict[str, dict[str, str]] = field(default_factory=dict)
     overlap: dict[str, dict[str, int]] = field(default_factory=dict)
     stream: dict[str, int] = field(default_factory=dict)
+    teachers: list[dict[str, Any]] = field(default_factory=list)
     fingerprints: dict[str, str] = field(default_factory=dict)
 
     def to_dict(self) -> dict:

@@ -121,6 +121,7 @@ def prepare(
         loaded = pairs.load_sources(sources, arguments)
         others = [_without_training(one) for one in loaded if set(one.splits) - {"train"}]
         given, report = clean_sources(others)
+        report.teachers = pairs.teachers_of(sources)
         overlap = evaluation_sides(loaded)
     job = Job(sources, arguments, folder, place, report)
     _clean(job, loaded[: len(sources)], overlap)
