@@ -16,7 +16,7 @@ from glossa.translate.loading import load_model, load_tokenizer
 from glossa.translate.memory.store import Memory
 from glossa.translate.texts.recall import Recall
 
-READING = QUIET | {"memory": True, "max_steps": 40}
+READING = QUIET | {"memory": True, "max_steps": 12}
 
 
 @pytest.fixture(scope="module")

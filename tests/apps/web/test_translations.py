@@ -18,14 +18,10 @@ from glossa.translate.translator import Translator
 
 pytestmark = pytest.mark.slow
 TEXTS = [
-    "The man sleeps in the park.",
-    "THE DOG RUNS IN THE HOUSE! The woman sleeps.\n\n- The man runs",
+    "The man sleeps in the park.", "THE DOG RUNS IN THE HOUSE! The woman sleeps.\n\n- The man runs",
     "The dog {name} sleeps at https://example.org/a in 12 houses, see a@b.example.",
-    "the man sleeps in the park, the woman runs in the house, the dog sleeps in the park, and the man runs",
-    "",
-    "  42 \n",
-    "</s> <pad> The man </s>",
-    "🙂 Le parc est grand. 公園で眠る。犬が走る。",
+    "the man sleeps in the park, the woman runs in the house, the dog sleeps in the park, and the man runs", "",
+    "  42 \n", "</s> <pad> The man </s>", "🙂 Le parc est grand. 公園で眠る。犬が走る。",
 ]  # fmt: skip
 KINDS = ("shared", "two vocabularies", "several languages")
 
