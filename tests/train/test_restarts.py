@@ -15,7 +15,8 @@ ALIGNED = {"alignment_head": True, "decoder_layers": 2}
 WORKER, ACCUMULATED = {"dataloader_num_workers": 1}, {"gradient_accumulation_steps": 2}
 CHANGES = {
     "evaluated": {"eval_strategy": "steps", "dropout": 0.1}, "Muon": {"muon_learning_rate": 0.02, "dropout": 0.1},
-    "memory": {"memory": True, "batch_tokens": 200}, "span corruption": {"objective": "span_corruption", "vocab_size": 284},
+    "memory": {"memory": True, "batch_tokens": 200},
+    "span corruption": {"objective": "span_corruption", "vocab_size": 284},
     "masked LM": {"objective": "masked_lm", "vocab_size": 284},
     "augmented": AUGMENTED | {"placeholder_augmentation": 0.1}, "aligned": ALIGNED,
     "aligned, augmented": ALIGNED | AUGMENTED,
