@@ -16,17 +16,8 @@ def test_gain_and_loss_are_those_against_start_and_plain_tuning():
     cells = {line.split("|")[1].strip(): [cell.strip() for cell in line.split("|")[2:-1]] for line in lines[2:6]}
     assert cells[START][6:8] == ["", ""]
     assert cells[TUNED] == [
-        "2",
-        "15.0 [14.0, 16.0]",
-        "50.0",
-        "31.0 [30.0, 32.0]",
-        "50.0",
-        "-9.0",
-        "100%",
-        "12",
-        "",
-        "",
-    ]
+        "2", "15.0 [14.0, 16.0]", "50.0", "31.0 [30.0, 32.0]", "50.0", "-9.0", "100%", "12", "", "",
+    ]  # fmt: skip
     assert cells[SHORT][5:8] == ["-2.0", "90%", "9"]  # (14 - 5) / (15 - 5)
     assert cells[blend][5:7] == ["-0.5", "80%"]
     assert lines[-1].startswith("Not measured yet")

@@ -20,11 +20,8 @@ SOURCE = torch.tensor([[9, 8, 7, 1, 0, 0], [11, 12, 13, 14, 15, 1]])
 MASK = (SOURCE != 0).long()
 LABELS = torch.tensor([[20, 21, 1, -100, -100], [30, 31, 32, 33, 1]])
 WIDE = {
-    "d_model": 64,
-    "encoder_ffn_dim": 96,
-    "decoder_ffn_dim": 96,
-    "dropout": 0.0,
-}  # heads of 16: flash takes 8, 16...
+    "d_model": 64, "encoder_ffn_dim": 96, "decoder_ffn_dim": 96, "dropout": 0.0,
+}  # heads of 16: flash takes 8, 16...  # fmt: skip
 
 
 def gradients(model, device, source=SOURCE, mask=MASK, labels=LABELS):

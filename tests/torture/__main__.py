@@ -10,14 +10,9 @@ import json
 import time
 
 PARTS = {
-    "kills": 100,
-    "readers": 10_000,
-    "batching": 1_000,
-    "folders": 10_000,
-    "tags": 10_000,
-    "documents": 5_000,
+    "kills": 100, "readers": 10_000, "batching": 1_000, "folders": 10_000, "tags": 10_000, "documents": 5_000,
     "placeholders": 5_000,
-}  # and how many times
+}  # and how many times  # fmt: skip
 
 
 def main() -> None:

@@ -41,10 +41,10 @@ def test_damaged_folders_and_strange_recipes_end_in_one_line(zygote):
     ("part", "count", "seed", "all_of", "least"),
     [
         (batching, 4, 3, ("mixtures",), {"texts": 21, "blank": 1, "several_sentences": 1, "alone": 11}),
-        (documents, 150, 1, ("same", "refused"), {"same": 71}),
-        (placeholders, 300, 1, ("sentences",), {"put_back": 101}),
-        (readers, 300, 1, ("read", "refused"), {"read": 101, "refused": 51}),
-        (tags, 400, 1, ("texts",), {"tags": 1001}),
+        (documents, 60, 1, ("same", "refused"), {"same": 21, "refused": 21}),
+        (placeholders, 120, 1, ("sentences",), {"put_back": 61}),
+        (readers, 120, 1, ("read", "refused"), {"read": 41, "refused": 41}),
+        (tags, 150, 1, ("texts",), {"tags": 301}),
     ],
     ids=lambda value: getattr(value, "__name__", "").rpartition(".")[2],
 )

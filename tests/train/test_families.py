@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from published_models import PUBLISHED, publish
-from small_models import UNSIZED
+from small_models import QUIET, UNSCORED, UNSIZED
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 from glossa.apps.server.models import Models
@@ -50,7 +50,7 @@ def settings(tiny_settings, pairs, tmp_path):
         start = publish(family, tmp_path / "start", *map(list, sides))
         given = {
             "data_path": pairs, "init_from": start, "max_steps": 4, "eval_steps": 2, "save_steps": 2,
-            "validation_size": 20, "max_new_tokens": 100, "num_beams": 1, "source_language": "en",
+            "validation_size": 20, "max_test_samples": 4, "max_new_tokens": 8, "num_beams": 1, "source_language": "en",
             "target_language": "fr", "trust_data": True, "metric_for_best_model": "loss", "greater_is_better": False,
         }  # fmt: skip
         return tiny_settings(tmp_path / name, **UNSIZED, **given | changes)
@@ -59,8 +59,9 @@ def settings(tiny_settings, pairs, tmp_path):
 
 
 @pytest.mark.parametrize("family", PUBLISHED)
-def test_a_published_model_is_trained_evaluated_and_scored(family, settings, tmp_path):
+def test_a_published_model_is_trained_evaluated_and_scored(family, settings, tmp_path, capsys):
     run = RunFolder(train(parse_settings(settings(family))))
+    assert capsys.readouterr().out.splitlines()[-1] == f"Try it: echo 'A sentence.' | glossa translate {run.path}"
     losses = [entry["eval_loss"] for entry in run.history if "eval_loss" in entry]
     assert len(losses) == 3 and losses[2] < losses[0]  # of the start, and of two evaluations
     assert "greedy" in run.metrics["test"]
@@ -75,6 +76,23 @@ def test_a_published_model_is_trained_evaluated_and_scored(family, settings, tmp
     _used(run.path, tmp_path)
     kept, own = (AutoTokenizer.from_pretrained(folder) for folder in (run.path, tmp_path / "start"))
     assert type(kept) is type(own) and kept.get_vocab() == own.get_vocab()
+    if family in OF_LANGUAGES:
+        _asks_for_its_language(run.path, *OF_LANGUAGES[family])
+
+
+# The setting that asks for the language, and the code of French.
+OF_LANGUAGES = {
+    "nllb": ("forced_bos_token_id", "fra_Latn"), "m2m100": ("forced_bos_token_id", "__fr__"),
+    "mbart-50": ("forced_bos_token_id", "fr_XX"), "mbart-25": ("decoder_start_token_id", "fr_XX"),
+}  # fmt: skip
+
+
+def _asks_for_its_language(run, setting, code):
+    decoding = json.loads((run / "generation_config.json").read_text())
+    assert decoding[setting] == AutoTokenizer.from_pretrained(run).convert_tokens_to_ids(code)
+    own = load_tokenizer(str(run))
+    assert (own.src_lang, own.tgt_lang) == ("en", "fr")
+    assert build_translator([str(run)]).best(["a k"])  # neither language is given
 
 
 def _used(run, folder):
@@ -100,7 +118,8 @@ def _used(run, folder):
 def test_label_smoothing(settings):
     losses = {}
     for smoothing in (0.0, 0.5):
-        given = settings("opus-mt", f"{smoothing}", label_smoothing_factor=smoothing, logging_steps=1, dropout=0.0)
+        given = settings("opus-mt", f"{smoothing}", label_smoothing_factor=smoothing, logging_steps=1,
+                         dropout=0.0, **QUIET | {"max_steps": 1})  # fmt: skip
         run = RunFolder(train(parse_settings(given)))
         losses[smoothing] = next(row["loss"] for row in run.history if "loss" in row)
         # With random weights all tokens are about equally probable, whatever the smoothing.
@@ -123,7 +142,7 @@ def test_two_processes_train_a_model_with_weights_that_get_no_gradient(settings,
     """The positions of Pegasus are weights that its forward pass reads without gradients."""
     command = [
         zygote.path / "python", FORKING,
-        json.dumps([[[*settings("pegasus"), "--gradient_accumulation_steps", "2"], 2]]),
+        json.dumps([[[*settings("pegasus", **UNSCORED), "--gradient_accumulation_steps", "2"], 2]]),
     ]  # fmt: skip
     done = subprocess.run(command, env=zygote.environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
@@ -142,7 +161,7 @@ LORA = {  # matrices of one encoder and one decoder layer, counted by hand
 @pytest.mark.parametrize("family", LORA)
 def test_adapters_adapt_the_layers_of_every_family(family, settings, tmp_path, caplog):
     caplog.set_level("INFO")
-    run = RunFolder(train(parse_settings(settings(family, lora_rank=2))))
+    run = RunFolder(train(parse_settings(settings(family, lora_rank=2, **QUIET | {"max_steps": 2}))))
     assert f"LoRA adapts {LORA[family]} matrices" in caplog.text
     before, after = (load_model(str(folder)).state_dict() for folder in (tmp_path / "start", run.path))
     changed = [name for name in before if not before[name].equal(after[name])]
@@ -157,23 +176,6 @@ def test_published_settings_of_the_search_stay_and_the_language_is_added(setting
              "forced_bos_token_id", "forced_eos_token_id")  # fmt: skip
     assert {name: decoding.get(name) for name in names} == {name: start.get(name) for name in names}
     assert decoding["max_length"] == 62 and decoding.get("max_new_tokens") is None
-
-
-@pytest.mark.parametrize(
-    ("family", "setting"),
-    [("nllb", "forced_bos_token_id"), ("m2m100", "forced_bos_token_id"), ("mbart-50", "forced_bos_token_id"),
-     ("mbart-25", "decoder_start_token_id")],
-)  # fmt: skip
-def test_a_tuned_model_asks_for_its_language_by_itself(family, setting, settings):
-    run = train(parse_settings(settings(family)))
-    tokenizer = AutoTokenizer.from_pretrained(run)
-    code = {"nllb": "fra_Latn", "m2m100": "__fr__"}.get(family, "fr_XX")
-    decoding = json.loads((run / "generation_config.json").read_text())
-    assert decoding[setting] == tokenizer.convert_tokens_to_ids(code)
-    own = load_tokenizer(str(run))
-    assert (own.src_lang, own.tgt_lang) == ("en", "fr")
-    assert "greedy" in RunFolder(run).metrics["test"]
-    assert build_translator([str(run)]).best(["a k"])  # neither language is given
 
 
 def test_several_target_languages_are_trained_and_scored_in_one_run(settings, pairs, tmp_path):
@@ -213,16 +215,11 @@ def test_settings_of_the_search_in_the_models_config_are_saved_where_they_belong
 
 @pytest.mark.parametrize("family", ["opus-mt", "nllb", "byt5"])
 def test_a_resumed_run_ends_with_the_same_weights(family, settings, tmp_path):
-    whole = train(parse_settings(settings(family)))
+    whole = train(parse_settings(settings(family, **UNSCORED)))
     shutil.copytree(whole / "checkpoint-2", tmp_path / "again" / "checkpoint-2")
-    resumed = train(parse_settings([*settings(family, "again"), "--resume_from_checkpoint", "true"]))
+    resumed = train(parse_settings([*settings(family, "again", **UNSCORED), "--resume_from_checkpoint", "true"]))
     expected, found = (load_model(str(folder)).state_dict() for folder in (whole, resumed))
     assert all(weight.equal(found[name]) for name, weight in expected.items())
-
-
-def test_the_last_line_is_a_command_that_translates(settings, capsys):
-    run = train(parse_settings(settings("nllb")))
-    assert capsys.readouterr().out.splitlines()[-1] == f"Try it: echo 'A sentence.' | glossa translate {run}"
 
 
 def test_a_token_without_a_row_of_the_embeddings_is_refused_before_training(settings, tmp_path):

@@ -44,23 +44,23 @@ def lines(folder):
 def test_one_process_two_and_four_train_alike(tmp_path, tiny_settings, tiny_train, fork, monkeypatch, resampling):
     """The same batches, steps, weights, scores and settings; also with Muon, whose work they share."""
     monkeypatch.setattr("glossa.train.evaluation.scoring.score_both", resampling)
-    changes = {"dropout": 0.0, "max_steps": 50, "eval_steps": 25, "save_steps": 25, "logging_steps": 5}
+    changes = {"dropout": 0.0, "max_steps": 12, "eval_steps": 6, "save_steps": 6, "logging_steps": 2}
     changes |= {"muon_learning_rate": 0.02, "gradient_accumulation_steps": 4, "bf16": "false"}
     one, two, four, part = (tmp_path / name for name in ("one", "two", "four", "part"))
     tiny_train(one, **changes)
     done = fork(
         (tiny_settings(two, **changes), 2), (tiny_settings(four, **changes), 4),
-        (tiny_settings(part, **changes | {"max_steps": 25}), 2),
+        (tiny_settings(part, **changes | {"max_steps": 6}), 2),
     )  # fmt: skip
     assert done.returncode == 0 and "Warning" not in done.stderr, done.stderr
     for other in (two, four):
         assert_equal_weights(one, other, 1e-5)
-        assert len(lines(one)) == len(lines(other)) == 12
+        assert len(lines(one)) == len(lines(other)) == 8
         for mine, theirs in zip(lines(one), lines(other), strict=True):
             assert mine == pytest.approx(theirs, abs=1e-4)
         scores = [RunFolder(folder).metrics["test"]["greedy"]["scores"] for folder in (one, other)]
         assert scores[0] == scores[1]
-    assert RunFolder(two).metrics["processes"] == 2 and RunFolder(two).metrics["steps"] == 50
+    assert RunFolder(two).metrics["processes"] == 2 and RunFolder(two).metrics["steps"] == 12
     recipes = [RunFolder(folder).recipe for folder in (one, two)]
     changed = {name for name in recipes[1] if recipes[0].get(name) != recipes[1][name]}
     assert changed <= {"cpu_processes", "output_dir", "logging_dir", "run_name"} and recipes[1]["cpu_processes"] == 2

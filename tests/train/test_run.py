@@ -2,10 +2,7 @@
 
 import itertools
 import json
-import math
-import subprocess
 from functools import partial
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -172,7 +169,7 @@ def test_the_speed_leaves_out_the_time_of_evaluations(tmp_path, tiny_settings, m
 def test_two_vocabularies_from_training_to_the_hub(tmp_path, tiny_settings, capsys):
     """A lowercase word tokenizer with special tokens around the source: train, translate, plot attention and stage."""
     arguments = tiny_settings(
-        tmp_path / "run", tokenizer_model="word", vocab_size=60, target_vocab_size=50, num_train_epochs=6,
+        tmp_path / "run", tokenizer_model="word", vocab_size=60, target_vocab_size=50, num_train_epochs=1,
         share_encoder_decoder_embeddings="false", normalization="lowercase", source_special_tokens="start_end",
         eval_samples=2,
     )  # fmt: skip
@@ -237,20 +234,6 @@ def test_two_processes_evaluate_as_one(tmp_path, tiny_settings, zygote):
     for two in others:
         for name in ("eval_loss", "eval_token_accuracy", "eval_bleu", "eval_chrf"):
             assert two[name] == pytest.approx(one[name], abs=1e-6), name
-
-
-@pytest.mark.slow
-def test_two_processes_train_together(tmp_path, tiny_settings, tiny_train, early):
-    """Each process takes every second batch, so an epoch has half as many steps; one process saves the run."""
-    launcher = f"{early.path}/python -m torch.distributed.run --standalone --nproc_per_node 2"
-    script = Path(__file__).parents[2] / "scripts" / "train.py"
-    arguments = tiny_settings(tmp_path / "together", ddp_backend="gloo", **QUIET)
-    subprocess.run([*launcher.split(), str(script), *arguments], check=True, capture_output=True, timeout=300)
-    together = json.loads((tmp_path / "together" / "metrics.json").read_text())
-    alone = json.loads((tiny_train(tmp_path / "alone", **QUIET) / "metrics.json").read_text())
-    batches = alone["steps"] // 2  # an epoch
-    assert together["steps"] == 2 * math.ceil(batches / 2)
-    assert together["epochs"] == alone["epochs"] == 2
 
 
 @pytest.mark.parametrize("positions", ["learned", "rotary"])

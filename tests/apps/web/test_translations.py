@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from itertools import product
 
 import numpy
 import pytest
@@ -18,14 +19,10 @@ from glossa.translate.translator import Translator
 
 pytestmark = pytest.mark.slow
 TEXTS = [
-    "The man sleeps in the park.",
-    "THE DOG RUNS IN THE HOUSE! The woman sleeps.\n\n- The man runs",
+    "The man sleeps in the park.", "THE DOG RUNS IN THE HOUSE! The woman sleeps.\n\n- The man runs",
     "The dog {name} sleeps at https://example.org/a in 12 houses, see a@b.example.",
-    "the man sleeps in the park, the woman runs in the house, the dog sleeps in the park, and the man runs",
-    "",
-    "  42 \n",
-    "</s> <pad> The man </s>",
-    "🙂 Le parc est grand. 公園で眠る。犬が走る。",
+    "the man sleeps in the park, the woman runs in the house, the dog sleeps in the park, and the man runs", "",
+    "  42 \n", "</s> <pad> The man </s>", "🙂 Le parc est grand. 公園で眠る。犬が走る。",
 ]  # fmt: skip
 KINDS = ("shared", "two vocabularies", "several languages")
 
@@ -33,8 +30,9 @@ KINDS = ("shared", "two vocabularies", "several languages")
 @pytest.mark.parametrize("kind", KINDS)
 def test_translations_are_those_of_python(site, node, kind):
     model, tokenizer, folder = site(kind)
-    searches = [{"num_beams": 1}, {"num_beams": 4}, {"num_beams": 4, "num_return_sequences": 3, "length_penalty": 0.4}]
-    searches += [{}, {"num_beams": 2, "no_repeat_ngram_size": 2}]
+    searches = [{"num_beams": 1}, {"num_beams": 4, "num_return_sequences": 3, "length_penalty": 0.4}]
+    if kind == "shared":  # the search does not depend on the vocabulary
+        searches += [{}, {"num_beams": 2, "no_repeat_ngram_size": 2}]
     found = node(folder, [{"texts": TEXTS, "options": options} for options in searches])
     for options, translations in zip(searches, found, strict=True):
         expected = Translator(model, tokenizer, Search(scores=True, **options)).translate(TEXTS)
@@ -69,17 +67,16 @@ def test_generation_settings_act_as_in_transformers(site, node):
     model, tokenizer, folder = site("shared")
     [plain] = node(folder, [{"texts": TEXTS[:1], "options": {"num_beams": 1}}])
     first = tokenizer(text_target=plain[0]["text"])["input_ids"][0]
-    for options in (
-        {"suppress_tokens": [first]},
-        {"begin_suppress_tokens": [first]},
-        {"forced_bos_token_id": 20},
+    settings = [
+        {"suppress_tokens": [first]}, {"begin_suppress_tokens": [first]}, {"forced_bos_token_id": 20},
         {"min_new_tokens": 30},
-    ):
-        for beams in (1, 3):
-            [found] = node(folder, [{"texts": TEXTS[:1], "options": {"num_beams": beams} | options}])
-            engine = GenerateEngine(model, tokenizer, **options)
-            expected = Translator(engine, tokenizer, Search(beams)).best(TEXTS[:1])
-            assert [one["text"] for one in found] == expected, options
+    ]  # fmt: skip
+    asked = [*product((1, 3), settings)]
+    calls = [{"texts": TEXTS[:1], "options": {"num_beams": beams} | options} for beams, options in asked]
+    for (beams, options), found in zip(asked, node(folder, calls), strict=True):
+        engine = GenerateEngine(model, tokenizer, **options)
+        expected = Translator(engine, tokenizer, Search(beams)).best(TEXTS[:1])
+        assert [one["text"] for one in found] == expected, options
 
 
 def test_a_translation_begins_as_asked(site, node):

@@ -39,13 +39,8 @@ def files(tmp_path):
 def run(files, *more, translations=("bad", "good"), tmp_path):
     output = tmp_path / "out.json"
     words = [
-        "--source",
-        files["s"],
-        "--reference",
-        files["r"],
-        "--translations",
-        *(files[one] for one in translations),
-    ]
+        "--source", files["s"], "--reference", files["r"], "--translations", *(files[one] for one in translations),
+    ]  # fmt: skip
     score.main([*words, "--output", str(output), *more])
     return json.loads(output.read_text())
 

@@ -148,15 +148,17 @@ def test_card_rejected_by_the_hub_is_an_error(hub, folder):
         upload(hub, folder)
 
 
-def test_script_prints_one_error_line_without_token_or_network(early, hub, tiny_run, tmp_path):
+def test_script_prints_one_error_line_without_token(early, hub, tiny_run, tmp_path):
     process = run_script(early, hub, tiny_run, tmp_path, token=None)
     assert process.returncode == 1 and not hub.requests
     assert process.stderr.splitlines()[-1].startswith("error: No token. Log in")
+
+
+def test_a_hub_that_is_not_there_is_an_error(folder):
     with Hub() as gone:
         pass
-    process = run_script(early, gone, tiny_run, tmp_path)
-    assert process.returncode == 1
-    assert process.stderr.splitlines()[-1].startswith(f"error: The Hub ({gone.url}) does not respond")
+    with pytest.raises(GlossaError, match=rf"The Hub \({gone.url}\) does not respond"):
+        upload(gone, folder)
 
 
 def test_repeated_push_changes_and_sends_nothing(hub, folder):

@@ -191,14 +191,20 @@ DAMAGED = [
 
 
 @pytest.mark.parametrize(("name", "damage"), DAMAGED, ids=[f"{name}-{damage.__name__}" for name, damage in DAMAGED])
-def test_a_damaged_checkpoint_is_not_continued(resume, tmp_path, name, damage, caplog):
+def test_a_damaged_checkpoint_is_not_continued(resume, tmp_path, name, damage):
     run = RunFolder(tmp_path / "run")
     _, newest = run.checkpoints()
     assert find_damage(newest) == ""
     damage(newest / name)
     refused(rf"cannot be continued: {name} is (damaged|missing)", resume, resume_from_checkpoint=newest)
+
+
+def test_the_run_goes_on_from_the_checkpoint_before_a_damaged_one(resume, tmp_path, caplog):
+    run = RunFolder(tmp_path / "run")
+    _, newest = run.checkpoints()
+    flip(newest / "optimizer.pt")
     resume()
-    assert f"{newest} cannot be continued: {name} is" in caplog.text
+    assert f"{newest} cannot be continued: optimizer.pt is" in caplog.text
     steps = [entry["step"] for entry in run.history if "loss" in entry]
     assert steps == [1, 2, 3, 4, 5, 6], "from step 2 on"
     assert find_damage(run.checkpoints()[-1]) == ""

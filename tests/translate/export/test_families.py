@@ -123,11 +123,12 @@ def test_bart_refuses_separate_matrices():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("num_beams", [1, 4])
-def test_a_thousand_sentences_have_equal_translations(tmp_path, num_beams):
+def test_many_sentences_have_equal_translations(tmp_path, num_beams):
     """In a process without Glossa, from the saved folder."""
     sentences = [pair["en"] for pair in embedded_corpus()["test"]["translation"]]
-    assert len(sentences) == 1000
     tokenizer = train_tokenizer([sentences], vocab_size=600)
+    sentences = sentences[::5]
+    assert len(sentences) == 200
     model = random_model(**settings_for("marian", vocab_size=600))
     exported = export_model(model, "marian")
     exported.save_pretrained(tmp_path / "marian")
