@@ -77,11 +77,7 @@ def settings_of(arguments: TranslateOptions, ignored: Collection[str]) -> dict[s
 
 def glossary_of(arguments: TranslateOptions) -> "Glossary | None":
     """Read the glossary of --glossary, if given."""
-    if not arguments.glossary:
-        return None
-    from ..apps.documents.glossary import read_glossary
-
-    return read_glossary(Path(arguments.glossary), languages_of(arguments), arguments.forbid)
+    return arguments.read_glossary(languages_of(arguments)) if arguments.glossary else None
 
 
 def recall_of(arguments: TranslateOptions) -> "Recall | None":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ....base.errors import GlossaError
 from . import LINES, MODULES
-from .format import UNKNOWN, Format, LanguagePair, Opened
+from .format import UNKNOWN, Bilingual, Format, LanguagePair, Opened
 from .keys import Keys
 
 if TYPE_CHECKING:  # `glossa translate` reads names of formats before it knows that there is a document
@@ -71,10 +71,7 @@ def open_document(
     Raises:
         GlossaError: With the line, if a file is broken, or if the format has no keys and `old` is given.
     """
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise GlossaError(f"{path}: {error.strerror}.") from error
+    content = _content(path)
     found = find_format(kind)
     if old is not None and found.values is None:
         raise GlossaError(
@@ -87,6 +84,26 @@ def open_document(
     for document in opened.documents:
         document.language = languages.target or ""
     return opened
+
+
+def open_pairs(path: Path, languages: LanguagePair = UNKNOWN) -> Bilingual:
+    """The texts of a file and their translations. Raises `GlossaError` if it is broken or has one language only."""
+    kind = format_of_file(path) if path.is_file() else format_of(path.name)
+    found = find_format(kind) if kind else None
+    if found is None or found.pairs is None:
+        raise GlossaError(
+            f"{path} has no translations next to its texts. Give PO, XLIFF, TMX, TS, CSV or TSV; of other files, "
+            "give two with equal lines: --source FILE --translation FILE."
+        )
+    text, _, _ = found.encoding.decode(_content(path), path, languages.source)
+    return found.pairs(text, str(path), languages)
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise GlossaError(f"{path}: {error.strerror}.") from error
 
 
 def _update(document: "Document", found: Format, path: Path, old: Path) -> None:

@@ -7,9 +7,9 @@ from dataclasses import replace
 from ....base.errors import GlossaError
 from ....readers.po import ESCAPE, Entry, Field, entries, field_text, flags_of, plural_forms, unescaped
 from ....translate.texts.tags import Part
-from ..places import Document, Edit, Place, Review
+from ..places import Document, Edit, Place, Review, line_numbers
 from .encoding import Encoding
-from .format import Format, LanguagePair
+from .format import Bilingual, Format, LanguagePair, TextPair
 from .language import check_target, note_added_forms, plural_rule
 from .printf import Printf
 from .strings import string_places
@@ -32,7 +32,35 @@ def read(text: str, name: str, languages: LanguagePair) -> Document:
     return _Catalog(text, name, languages).read()
 
 
-FORMATS = (Format("po", (".po", ".pot"), read, _ENCODING),)
+def read_pairs(text: str, name: str, languages: LanguagePair) -> Bilingual:
+    """The entries that are not obsolete; each plural form is a pair. Raises `GlossaError` if it is not a catalog."""
+    pairs: list[TextPair] = []
+    singular, number = 0, line_numbers(text)
+    for entry in entries(text, name):
+        source, forms, context = entry.fields.get("msgid"), entry.translations, entry.fields.get("msgctxt")
+        if entry.is_header:
+            header = field_text(text, entry.fields.get("msgstr"))
+            declared = re.search(r"^Language:[ \t]*([\w@.-]+)", header, re.M)
+            languages = LanguagePair(languages.source, languages.target or (declared[1] if declared else None))
+            _, singular = plural_forms(header, name)
+            continue
+        if source is None or entry.is_obsolete:
+            continue
+        fuzzy = any("fuzzy" in flags_of(text[slice(*line)]) for line in entry.flags)
+        for form, target in forms.items():
+            one = form == -1 or (form == singular and len(forms) > 1)
+            plural = entry.fields.get("msgid_plural", source)
+            pairs.append(
+                TextPair(
+                    number(target.start), field_text(text, source if one else plural), field_text(text, target),
+                    field_text(text, context) if context else None, "fuzzy" if fuzzy else "",
+                    field_text(text, plural) if one and form != -1 else "",
+                )
+            )  # fmt: skip
+    return Bilingual(languages, pairs)
+
+
+FORMATS = (Format("po", (".po", ".pot"), read, _ENCODING, pairs=read_pairs),)
 
 
 class _Catalog:
