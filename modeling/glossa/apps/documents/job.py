@@ -83,7 +83,7 @@ class DocumentJob:
         An interrupted job continues. Raises `GlossaError` if the output exists or keys match no text, and at the end
         if some texts or files were not translated.
         """
-        files, broken = self._open()
+        files, broken = self.open()
         state = self.target.with_name(f"{self.target.name}.parts")
         self.target.parent.mkdir(parents=True, exist_ok=True)
         with lock_output(self.target):
@@ -109,8 +109,11 @@ class DocumentJob:
         if broken:
             raise GlossaError(f"{len(broken):,} of {len(files) + len(broken):,} files were not translated; see above.")
 
-    def _open(self) -> tuple[list[tuple[Path, Path, Opened]], list[str]]:
-        """The open files with their paths in the output, and the error messages of the others."""
+    def open(self) -> tuple[list[tuple[Path, Path, Opened]], list[str]]:
+        """The open files with their paths in the output, and the error messages of the others.
+
+        Raises `GlossaError` if no file can be read.
+        """
         found, broken = [], []
         for path, name, kind in self.files():
             old = self.old
