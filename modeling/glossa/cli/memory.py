@@ -18,9 +18,9 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from ..base.errors import GlossaError
 from ..apps.documents.formats import MODULES
 from ..apps.documents.formats.format import LanguagePair
+from ..base.errors import GlossaError
 from . import whole
 from .options import argument, flag, option, read
 from .shared_options import LanguageOptions, MemoryOptions

@@ -34,8 +34,12 @@ class TranslateOptions(ModelsOptions, LanguageOptions, BatchOptions, SearchOptio
     )
     update: Path | None = option(
         "a translation of an older version of the file, or a folder of these: values of its keys stay, and only new "
-        "ones are translated (JSON, ARB, properties, .strings, .resx)",
+        "ones are translated",
         metavar="OLD",
+    )
+    previous: Path | None = option(
+        "with --update, the source of OLD, or a folder of these: values that have changed since are translated again",
+        metavar="SOURCE",
     )
     memory_threshold: int | None = option(
         "lowest score of a match in the memory, in percent (default: 70)", type=whole(50, 100)

@@ -44,6 +44,7 @@ class DocumentJob:
         models: The names of the models. A job continues an interrupted one with the same content of models.
         keys: The keys in JSON and YAML whose values are translated; None for all.
         old: A translation of an older version of the file, or the folder of these; its values stay.
+        previous: This older version, or the folder of these; values that have changed since are translated again.
     """
 
     source: Path
@@ -54,6 +55,7 @@ class DocumentJob:
     models: Sequence[str] = ()
     keys: Keys | None = None
     old: Path | None = None
+    previous: Path | None = None
 
     def files(self) -> list[tuple[Path, Path, str]]:
         """Each file, its path in the output, and its format. Raises `GlossaError` if there is no document."""
@@ -116,11 +118,11 @@ class DocumentJob:
         """
         found, broken = [], []
         for path, name, kind in self.files():
-            old = self.old
-            if old is not None and self.source.is_dir():
-                old = old / name if (old / name).is_file() else None  # a new file
+            older = [self.old, self.previous]
+            if self.source.is_dir():  # a file may be new
+                older = [each / name if each and (each / name).is_file() else None for each in older]
             try:
-                found.append((path, name, open_document(path, kind, self.languages, self.keys, old)))
+                found.append((path, name, open_document(path, kind, self.languages, self.keys, *older)))
             except GlossaError as error:
                 broken.append(str(error))
         if not found:

@@ -161,6 +161,11 @@ class Document:
     language: str = ""
     forms: dict[str, Edit] = field(default_factory=dict)
 
+    def add_form(self, key: str, edit: Edit) -> None:
+        """Add a plural form that is missing, by its key."""
+        self.forms[key] = edit
+        self.edits.append(edit)
+
     def tagged(self, place: Place) -> Tagged:
         """The words and tags of a place."""
         usage = place.usage

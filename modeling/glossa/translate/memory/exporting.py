@@ -21,21 +21,18 @@ def export(memory: Memory, path: Path) -> int:
     if path.exists():
         raise GlossaError(f"{path} exists. Give another --output, or remove it.")
     codes = memory.source_language, memory.target_language
-    number = 0
     part = path.with_name(f"{path.name}.part")
     with open(part, "w", encoding="utf-8", newline="") as file:
         if path.suffix.lower() == ".tsv":
             rows = csv.writer(file, "excel-tab", lineterminator="\n")
             rows.writerow(codes)
-            for number, unit in enumerate(memory.units(), 1):
-                rows.writerow((unit.source, unit.target))
+            rows.writerows((unit.source, unit.target) for unit in memory.units())
         else:
             file.write(_START.format(version=__version__, source=codes[0]))
-            for number, unit in enumerate(memory.units(), 1):
-                file.write(_unit(unit, codes))
+            file.writelines(_unit(unit, codes) for unit in memory.units())
             file.write("</body>\n</tmx>\n")
     part.replace(path)
-    return number
+    return len(memory)
 
 
 _START = """<?xml version="1.0" encoding="UTF-8"?>

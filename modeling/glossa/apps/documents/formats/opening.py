@@ -57,7 +57,12 @@ def format_of_file(path: Path) -> str | None:
 
 
 def open_document(
-    path: Path, kind: str, languages: LanguagePair = UNKNOWN, keys: Keys | None = None, old: Path | None = None
+    path: Path,
+    kind: str,
+    languages: LanguagePair = UNKNOWN,
+    keys: Keys | None = None,
+    old: Path | None = None,
+    previous: Path | None = None,
 ) -> Opened:
     """Open a file for translation.
 
@@ -67,6 +72,7 @@ def open_document(
         languages: The languages.
         keys: Choose the values of JSON and YAML, and the columns of tables, that are translated.
         old: A translation of an older version of the file. Its values stay.
+        previous: This older version. Values that have changed since are translated again.
 
     Raises:
         GlossaError: With the line, if a file is broken, or if the format has no keys and `old` is given.
@@ -74,14 +80,18 @@ def open_document(
     content = _content(path)
     found = find_format(kind)
     if old is not None and found.values is None:
+        keyed = ", ".join(name for name in MODULES if find_format(name).values)
         raise GlossaError(
-            f"{path}: --update is for JSON, ARB, properties, .strings and .resx: they have keys and one language. "
-            "Catalogs such as PO have both languages: give the old catalog as --input."
+            f"{path}: --update is for formats with keys and one language: {keyed}. Catalogs such as PO have both "
+            "languages: give the old catalog as --input."
         )
     opened = found.open(content, path, languages) if found.open else _read(found, content, path, languages, keys)
     if old is not None and found.values is not None:
-        _update(opened.documents[0], found, path, old)
+        _update(opened.documents[0], found, path, old, previous)
+    from .language import note_added_forms
+
     for document in opened.documents:
+        note_added_forms(document, str(path), len(document.forms))
         document.language = languages.target or ""
     return opened
 
@@ -106,16 +116,17 @@ def _content(path: Path) -> bytes:
         raise GlossaError(f"{path}: {error.strerror}.") from error
 
 
-def _update(document: "Document", found: Format, path: Path, old: Path) -> None:
-    from .updating import keep_translations
+def _update(document: "Document", found: Format, path: Path, old: Path, previous: Path | None) -> None:
+    from .updating import Spans, keep_translations
+
+    def values(file: Path) -> tuple[str, Spans]:
+        assert found.values is not None
+        text = found.encoding.decode(_content(file), file).text
+        return text, found.values(text, str(file))
 
     assert found.values is not None
-    try:
-        text = found.encoding.decode(old.read_bytes(), old).text
-    except OSError as error:
-        raise GlossaError(f"--update {old}: {error.strerror}.") from error
     own = found.values(document.text, str(path))
-    keep_translations(document, str(path), own, text, found.values(text, str(old)))
+    keep_translations(document, str(path), own, values(old), values(previous) if previous else None)
 
 
 def _read(found: Format, content: bytes, path: Path, languages: LanguagePair, keys: Keys | None) -> Opened:
