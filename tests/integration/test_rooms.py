@@ -13,10 +13,10 @@ PUBLIC = {
     ),
     "translate": (
         "attention build confidence corpora.distillation corpora.servers corpora.shards engines.forced "
-        "families interface languages loading plausibility review search.constrained search.terms sharing "
+        "families interface languages loading plausibility review search.constrained search.constraints search.terms sharing "
         "texts.labels texts.recall texts.tags texts.text translator "
     ),
-    "translate.memory": ("building index repair store terms "),
+    "translate.memory": ("building exporting index repair store terms "),
     "translate.export": ("argos ctranslate2_model decoding families onnx_model other_families transformers_js "),
     "train": ("blending building corrections run "),
     "train.data": (
@@ -33,7 +33,7 @@ PUBLIC = {
         "blends calibration comet further_metrics robustness samples scoring systems translation_metric verdict "
     ),
     "train.hub": ("push space "),
-    "apps.documents": ("formats formats.format formats.keys formats.opening glossary job places "),
+    "apps.documents": ("analysis checks formats formats.format formats.keys formats.opening glossary job places "),
     "apps.server": ("app corrections keys limits memories models refusals service "),
     "apps.web": ("site "),
 }

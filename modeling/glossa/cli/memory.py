@@ -155,17 +155,16 @@ def export(options: ExportOptions) -> None:
 
 
 def analyze(options: AnalyzeOptions) -> None:
-    from ..apps.documents.analysis import ALL, BANDS, Amount, Analysis
+    from ..apps.documents.analysis import ALL, BANDS, COUNTED, Amount, Analysis
     from ..apps.documents.job import DocumentJob
     from ..base.languages import normalized_code
     from ..translate.build import pseudo_translator
-    from ..translate.memory.file import is_memory
     from ..translate.memory.store import Memory
 
     codes = (options.source_language, options.target_language)
     languages = LanguagePair(*(normalized_code(code) if code else None for code in codes))
     memory = None
-    if options.memory and is_memory(options.memory):  # its languages need not be given
+    if options.memory and (languages.source is None or languages.target is None):  # those of the memory
         memory = Memory.open(options.memory)
         languages = LanguagePair(memory.source_language, memory.target_language)
     elif recall := options.open_memory(languages.source, languages.target):
@@ -179,11 +178,19 @@ def analyze(options: AnalyzeOptions) -> None:
             print(problem, file=sys.stderr)
     total = {band: reduce(Amount.plus, (row[band] for row in rows.values())) for band in (*BANDS, ALL)}
     if options.json:
-        files = {name: {band: own._asdict() for band, own in row.items()} for name, row in rows.items()}
-        print(json.dumps({"files": files, ALL: {band: own._asdict() for band, own in total.items()}}, indent=1))
+        files = {
+            name: {band: dict(zip(COUNTED, own, strict=True)) for band, own in row.items()}
+            for name, row in rows.items()
+        }
+        print(
+            json.dumps(
+                {"files": files, ALL: {band: dict(zip(COUNTED, own, strict=True)) for band, own in total.items()}},
+                indent=1,
+            )
+        )
         return
     for name, row in [*(rows.items() if len(rows) > 1 else ()), (f"{len(rows):,} files", total)]:
-        print(f"\n{name}\n{'':26}{''.join(f'{title:>12}' for title in Amount._fields)}")
+        print(f"\n{name}\n{'':26}{''.join(f'{title:>12}' for title in COUNTED)}")
         for band, own in row.items():
             print(f"{band:26}{''.join(f'{number:>12,}' for number in own)}")
 

@@ -17,6 +17,7 @@ LOWEST = {"exact": 100, "95-99": 95, "85-94": 85, "75-84": 75, "50-74": 50, "new
 INSIDE, ACROSS = "repeated in the file", "repeated from other files"
 BANDS = (*LOWEST, INSIDE, ACROSS)
 ALL = "all"
+COUNTED = ("segments", "words", "characters")
 # A word, as OmegaT and word processors count it: letters and digits, also with marks between them, as in don't, e.g,
 # well-known, 1,000.5 and a_b. An ideograph is a word.
 _WORD = re.compile(rf"[{IDEOGRAPHS}]|(?:(?![{IDEOGRAPHS}])\w|(?<=[^\W\d_])['’.\-‐‑](?=[^\W\d_])|(?<=\d)[.,'](?=\d))+")
