@@ -13,7 +13,8 @@ PUBLIC = {
     ),
     "translate": (
         "attention build confidence corpora.distillation corpora.servers corpora.shards engines.forced "
-        "families interface languages loading plausibility review search.constrained search.constraints search.terms sharing "
+        "families interface languages loading plausibility review search.constrained search.constraints search.terms "
+        "sharing "
         "texts.labels texts.recall texts.tags texts.text translator "
     ),
     "translate.memory": ("building exporting index repair store terms "),
