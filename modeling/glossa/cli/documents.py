@@ -52,6 +52,8 @@ def run(arguments: TranslateOptions, build: Callable[[TranslateOptions], "Transl
         Keys.of(arguments.keys) if arguments.keys is not None else None,
         arguments.update,
         arguments.previous,
+        arguments.only,
+        arguments.state == "review",
     )
     if job.previous is not None and job.old is None:
         raise GlossaError("--previous is the source of an older translation. Give this translation with --update.")

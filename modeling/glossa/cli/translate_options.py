@@ -41,6 +41,18 @@ class TranslateOptions(ModelsOptions, LanguageOptions, BatchOptions, SearchOptio
         "with --update, the source of OLD, or a folder of these: values that have changed since are translated again",
         metavar="SOURCE",
     )
+    only: list[str] = option(
+        "in PO, XLIFF, TS and string catalogs, translate entries without a translation (default), or with one that is "
+        "fuzzy, unfinished or needs review, or both",
+        default=["untranslated"],
+        choices=("untranslated", "fuzzy"),
+    )
+    state: str = option(
+        "what these formats say of new translations: translated (default), or that they need review; below "
+        "--min_confidence they always do",
+        choices=("translated", "review"),
+        default="translated",
+    )
     memory_threshold: int | None = option(
         "lowest score of a match in the memory, in percent (default: 70)", type=whole(50, 100)
     )

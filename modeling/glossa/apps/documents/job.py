@@ -17,9 +17,9 @@ from ...translate.review import Problems, find_problems
 from ...translate.search.terms import count
 from ...translate.texts.text import Sentence, Text
 from .formats import LINES
-from .formats.format import UNKNOWN, LanguagePair, Opened
+from .formats.format import UNKNOWN, UNTRANSLATED, LanguagePair, Opened
 from .formats.keys import Keys
-from .formats.opening import format_of, format_of_file, open_document
+from .formats.opening import find_format, format_of, format_of_file, open_document
 from .places import Document, Edit, Place, Recalled, compose, line_numbers
 from .resuming import SavedTranslations, Translate
 
@@ -44,6 +44,8 @@ class DocumentJob:
         models: The names of the models. A job continues an interrupted one with the same content of models.
         keys: The keys in JSON and YAML whose values are translated; None for all.
         old: A translation of an older version of the file, or the folder of these; its values stay.
+        only: Which entries of catalogs are translated, of `UNTRANSLATED` and `FUZZY`.
+        for_review: Whether catalogs say of all new translations that they are to be reviewed.
         previous: This older version, or the folder of these; values that have changed since are translated again.
     """
 
@@ -56,6 +58,8 @@ class DocumentJob:
     keys: Keys | None = None
     old: Path | None = None
     previous: Path | None = None
+    only: Sequence[str] = (UNTRANSLATED,)
+    for_review: bool = False
 
     def files(self) -> list[tuple[Path, Path, str]]:
         """Each file, its path in the output, and its format. Raises `GlossaError` if there is no document."""
@@ -118,11 +122,15 @@ class DocumentJob:
         """
         found, broken = [], []
         for path, name, kind in self.files():
-            older = [self.old, self.previous]
+            old, previous = self.old, self.previous
+            only, for_review = self.only, self.for_review
             if self.source.is_dir():  # a file may be new
-                older = [each / name if each and (each / name).is_file() else None for each in older]
+                old, previous = (each / name if each and (each / name).is_file() else None for each in (old, previous))
+                if not find_format(kind).states:  # other documents are translated as usual
+                    only, for_review = (UNTRANSLATED,), False
             try:
-                found.append((path, name, open_document(path, kind, self.languages, self.keys, *older)))
+                opened = open_document(path, kind, self.languages, self.keys, old, previous, only, for_review)
+                found.append((path, name, opened))
             except GlossaError as error:
                 broken.append(str(error))
         if not found:
@@ -174,7 +182,8 @@ class Work:
             yield texts
             for place, text, pieces in zip(places, texts, self.translator.join_tagged(texts), strict=True):
                 best, problem = _whole(text), ""
-                doubtful = any(map(is_doubtful, text.sentences))
+                approved = all(sentence.remembered or sentence.segment.copied for sentence in text.sentences)
+                doubtful = (document.for_review and not approved) or any(map(is_doubtful, text.sentences))
                 doubts += place.review.doubt if doubtful else ()
                 if self.translator.recall and place.review.matched:
                     doubts += place.review.matched(self._recalled(text, best, doubtful))

@@ -151,6 +151,7 @@ class Document:
         edits: Edits that do not depend on translations, such as the state of a unit.
         notes: Notes for people about the file, one line each.
         language: The code of the target language, or "".
+        for_review: Whether all new translations are to be reviewed.
         forms: The edits that add plural forms, by key, in formats that have translations by key.
     """
 
@@ -159,6 +160,7 @@ class Document:
     edits: list[Edit] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     language: str = ""
+    for_review: bool = False
     forms: dict[str, Edit] = field(default_factory=dict)
 
     def add_form(self, key: str, edit: Edit) -> None:

@@ -20,6 +20,7 @@ class LanguagePair:
 
 
 UNKNOWN = LanguagePair()
+UNTRANSLATED, FUZZY = "untranslated", "fuzzy"  # entries without a translation, and with one that is to be reviewed
 
 
 class Opened(NamedTuple):
@@ -73,6 +74,8 @@ class Format:
             languages.
         encoding: The encoding of files that `read` reads.
         takes_keys: Whether `read` has a fourth argument: the keys of values to translate, or None for all.
+        states: Whether translations have a state. Then `read` has a fourth argument: which entries are translated,
+            of `UNTRANSLATED` and `FUZZY`.
         values: Returns the characters of each value by its key, for formats with one language in a file. Its arguments
             are the text of the file and its name.
         pairs: Returns the texts and their translations, for formats with both languages in a file. Its arguments are
@@ -87,6 +90,7 @@ class Format:
     read: "Callable[..., Document] | None" = None
     encoding: Encoding = UTF_8
     takes_keys: bool = False
+    states: bool = False
     values: Callable[[str, str], dict[str, tuple[int, int]]] | None = None
     pairs: Callable[[str, str, LanguagePair], Bilingual] | None = None
     open: Callable[[bytes, Path, LanguagePair], Opened] | None = None

@@ -2,13 +2,14 @@
 
 import importlib
 import re
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ....base.errors import GlossaError
 from . import LINES, MODULES
-from .format import UNKNOWN, Bilingual, Format, LanguagePair, Opened
+from .format import FUZZY, UNKNOWN, UNTRANSLATED, Bilingual, Format, LanguagePair, Opened
 from .keys import Keys
 
 if TYPE_CHECKING:  # `glossa translate` reads names of formats before it knows that there is a document
@@ -63,6 +64,8 @@ def open_document(
     keys: Keys | None = None,
     old: Path | None = None,
     previous: Path | None = None,
+    only: Sequence[str] = (UNTRANSLATED,),
+    for_review: bool = False,
 ) -> Opened:
     """Open a file for translation.
 
@@ -73,9 +76,12 @@ def open_document(
         keys: Choose the values of JSON and YAML, and the columns of tables, that are translated.
         old: A translation of an older version of the file. Its values stay.
         previous: This older version. Values that have changed since are translated again.
+        only: Which entries are translated, of `UNTRANSLATED` and `FUZZY`, in formats whose translations have a state.
+        for_review: Whether the state of all new translations says that they are to be reviewed.
 
     Raises:
-        GlossaError: With the line, if a file is broken, or if the format has no keys and `old` is given.
+        GlossaError: With the line, if a file is broken, or if the format has no keys and `old` is given, or no states
+            and `only` or `for_review`.
     """
     content = _content(path)
     found = find_format(kind)
@@ -85,14 +91,18 @@ def open_document(
             f"{path}: --update is for formats with keys and one language: {keyed}. Catalogs such as PO have both "
             "languages: give the old catalog as --input."
         )
-    opened = found.open(content, path, languages) if found.open else _read(found, content, path, languages, keys)
+    if not found.states and (for_review or FUZZY in only):
+        stated = ", ".join(name for name in MODULES if find_format(name).states)
+        raise GlossaError(f"{path}: --only and --state are for formats whose translations have a state: {stated}.")
+    choice = [only] if found.states else [keys] if found.takes_keys else []
+    opened = found.open(content, path, languages) if found.open else _read(found, content, path, languages, choice)
     if old is not None and found.values is not None:
         _update(opened.documents[0], found, path, old, previous)
     from .language import note_added_forms
 
     for document in opened.documents:
         note_added_forms(document, str(path), len(document.forms))
-        document.language = languages.target or ""
+        document.language, document.for_review = languages.target or "", for_review
     return opened
 
 
@@ -129,8 +139,8 @@ def _update(document: "Document", found: Format, path: Path, old: Path, previous
     keep_translations(document, str(path), own, values(old), values(previous) if previous else None)
 
 
-def _read(found: Format, content: bytes, path: Path, languages: LanguagePair, keys: Keys | None) -> Opened:
+def _read(found: Format, content: bytes, path: Path, languages: LanguagePair, choice: list) -> Opened:
     text, encoding, note = found.encoding.decode(content, path, languages.source)
-    document = found.read(text, str(path), languages, *([keys] if found.takes_keys else []))
+    document = found.read(text, str(path), languages, *choice)
     document.notes += [note] if note else []
     return Opened([document], lambda texts: found.encoding.encode(texts[0], path, encoding))

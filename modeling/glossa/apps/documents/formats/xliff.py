@@ -1,13 +1,13 @@
 """XLIFF 1.2 and 2.0: units without a finished translation get one."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from ....translate.interface import UsedMatch
 from ..places import Document, Edit, Recalled
 from .encoding import XML
-from .format import Bilingual, Format, LanguagePair, TextPair
+from .format import FUZZY, UNTRANSLATED, Bilingual, Format, LanguagePair, TextPair
 from .language import check_target, note_source
 from .tokens import escape_xml
 from .units import Units, local
@@ -39,9 +39,12 @@ class UnitMatches:
         self.copied, self.doubtful = self.copied and new.copied, self.doubtful or new.doubtful
 
 
-def read(text: str, name: str, languages: LanguagePair) -> Document:
-    """The units without a finished translation. Raises `GlossaError` if the file is not XLIFF."""
-    return _Reader(text, name, languages).read()
+def read(text: str, name: str, languages: LanguagePair, only: Sequence[str] = (UNTRANSLATED,)) -> Document:
+    """The units without a finished translation, or with one that needs review, as in `only`.
+
+    Raises `GlossaError` if the file is not XLIFF.
+    """
+    return _Reader(text, name, languages, only).read()
 
 
 def read_pairs(text: str, name: str, languages: LanguagePair) -> Bilingual:
@@ -50,12 +53,13 @@ def read_pairs(text: str, name: str, languages: LanguagePair) -> Bilingual:
 
 
 _ENDINGS = (".xliff", ".xlf", ".sdlxliff", ".mqxliff", ".mxliff")
-FORMATS = (Format("xliff", _ENDINGS, read, XML, pairs=read_pairs),)
+FORMATS = (Format("xliff", _ENDINGS, read, XML, states=True, pairs=read_pairs),)
 
 
 class _Reader(Units):
-    def __init__(self, text: str, name: str, languages: LanguagePair):
+    def __init__(self, text: str, name: str, languages: LanguagePair, only: Sequence[str] = (UNTRANSLATED,)):
         super().__init__(text, name, "xliff")
+        self.only = only
         self.languages = languages
         self.matched: dict[int, dict[int, str]] = {}  # the matches of a unit of XLIFF 2, by segment
 
@@ -119,7 +123,10 @@ class _Reader(Units):
         if source is None or self.tokens[source].kind != "open" or self._is_locked(index):
             return
         state = self.given(index if second else source if target is None else target).get("state")
-        finished = target is not None and bool(self.content(target).strip()) and state not in _UNFINISHED
+        has_text = target is not None and bool(self.content(target).strip())
+        needs_review = has_text and (state or "").startswith("needs-") and state not in _UNFINISHED
+        own_state = FUZZY if needs_review else UNTRANSLATED if not has_text or state in _UNFINISHED else ""
+        finished = own_state not in self.only
         own, theirs = ({} if second else self._segments(each) for each in (self.child(index, "seg-source"), target))
         locked = {self.given(each).get("id") for each in self._all_inside(index) if self._is_locked(each)}
         own = {number: each for number, each in own.items() if number not in locked}
