@@ -29,6 +29,7 @@ _LITERAL = rf"<(?P<literal>{'|'.join(sorted(RULES.alone))})(?:\s[^<>]*)?>(?P<wor
 _MARK = re.compile(rf"{_TAG.pattern}|(?<![ \t])(?:[ \t]*+\r?\n\s*+|[ ]*+\t[ \t]*+)")
 _BAR = r"(?<![ |])[ ]*+\|(?!\|)[ ]*"  # between plural forms: `an apple|apples`
 _COUNT = r"(?:\{\d+\}|[\[\]][-\d,.*Inf ]+[\[\]])[ ]*"  # of Laravel and Symfony, before a plural form
+LOOKED_AT = 10_000  # characters that tell a text from a name; spans are searched in no more
 # The address of a reference in reStructuredText, and a parameter of CircleCI.
 _KEPT = r"<[^<>`\n]+>(?=`)|<<[\w. -]+>>"
 _COMMAND = re.compile(r"(?<!\w)--?[A-Za-z]|[`=\\]|\|\|")
@@ -129,7 +130,8 @@ def _is_balanced(text: str) -> bool:
 
 
 def is_text(text: str) -> bool:
-    """Whether a string is a text for people, rather than a name, an address or a value."""
+    """Whether a string is a text for people, rather than a name, an address or a value. Its beginning decides."""
+    text = text[:LOOKED_AT]
     position, rest = 0, []
     for start, end in find_spans(text):
         rest.append(text[position:start])
@@ -188,7 +190,7 @@ def _without_accelerator(place: Place, mark: str) -> Place:
     """A place without its mark of an accelerator, if it has one; the mark is written into the translation."""
     shown = "".join(part.text if part.kind == "text" else "\ufffc" for part in place.parts)
     found = list(ACCELERATORS[mark].finditer(shown))
-    if len(found) != 1 or shown.count(mark) != 1:
+    if len(found) != 1 or shown.count(mark) != 1 or len(shown) > LOOKED_AT:
         return place
     cutter, at = Cutter(place.parts), found[0].start()
     if any(start <= at < end for start, end in find_spans(shown[:at] + shown[at + 1 :])):
