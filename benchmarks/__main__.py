@@ -19,6 +19,7 @@ BENCHMARKS = {
     ),
     "start": ("start", "seconds and CPU-seconds of `glossa translate` from a cold start, by engine"),
     "documents": ("documents", "seconds that documents take without the model, and how they grow with their size"),
+    "checks": ("checks", "`glossa check` and pofilter on faults of known kinds in a catalog: found, and false alarms"),
     "memory": (
         "memory",
         "a translation memory: time to build and to search it, size, share of the best matches found",

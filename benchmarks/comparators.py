@@ -44,6 +44,9 @@ CODE_ELEMENTS = frozenset(
     ["script", "style", "pre", "textarea", "code", "kbd", "samp", "var", "svg", "math", "template", "iframe", "object",
      "noscript", "canvas", "audio", "video", "rt", "rp", "rtc", "xmp"]
 )  # fmt: skip
+# The standard metadata names of HTML, section 4.2.5.1, and those of Open Graph, Twitter and Dublin Core.
+_METADATA = re.compile(r"(?:(?:og|twitter):|dc\.)?(?:title|description|keywords|site_name|image:alt)", re.I)
+_NAMING = ("name", "property", "itemprop")
 VOID = frozenset(
     ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"]
 )
@@ -61,7 +64,7 @@ class _Page(HTMLParser):
         given = dict(attrs)
         untranslated = given.get("translate") == "no" or "notranslate" in (given.get("class") or "").split()
         inside = (bool(self.stack) and self.stack[-1][1]) or tag in CODE_ELEMENTS or untranslated
-        named = tag != "meta" or re.search("title|description|keywords|site_name|alt", f"{given}".lower())
+        named = tag != "meta" or any(_METADATA.fullmatch(given.get(key) or "") for key in _NAMING)
         own = TEXT_ATTRIBUTES if named else frozenset()
         self.texts += [value for name, value in attrs if name in own and value]
         self.code.append(f"{tag} {[each for each in attrs if each[0] not in own | LANGUAGE]}")
@@ -83,9 +86,16 @@ class _Page(HTMLParser):
 def read_html(text: str) -> Content:
     statements = [found[0] for found in STATEMENT.finditer(text)]
     page = _Page()
-    page.feed(STATEMENT.sub("<hr>", text) if statements else text)
+    # A statement is an element, or inside of a tag a part of it.
+    page.feed(
+        STATEMENT.sub(lambda own: "<hr>" if _is_outside(text, own.start()) else "", text) if statements else text
+    )
     page.close()
     return Content([each for each in page.texts if each.strip()], page.code + statements)
+
+
+def _is_outside(text: str, position: int) -> bool:
+    return text.rfind("<", 0, position) <= text.rfind(">", 0, position)
 
 
 def read_markdown(text: str) -> Content:
@@ -127,7 +137,7 @@ def read_tree(root: Any, path: str = "") -> Content:
     found = Content([], [])
     if isinstance(root, dict | list):
         for key, value in root.items() if isinstance(root, dict) else enumerate(root):
-            inner = read_tree(value, f"{path}.{key}")
+            inner = read_tree(value, "@" if str(key).startswith("@") or path == "@" else f"{path}.{key}")
             found = Content(found.texts, [*found.code, f"{path}.{key}"]) + inner
     elif isinstance(root, str) and not path.rpartition(".")[2].startswith("@"):
         found.texts.append(root)
@@ -175,7 +185,7 @@ def read_xml(*tags: str) -> Callable[[str], Content]:
             inside = any(_local(each) in tags for each in element.iterancestors())
             attributes = sorted((name, value) for name, value in element.attrib.items() if name not in LANGUAGE)
             found.code.append(f"{element.tag} {attributes}")
-            if _local(element) in tags and not inside:
+            if _local(element) in tags and not inside and element.get("translatable") != "false":
                 found.texts.append("".join(element.itertext()))
             elif not inside:
                 found.code.append((element.text or "").strip())
@@ -247,7 +257,10 @@ def read_package(content: bytes) -> Content:
             if info.filename.lower().endswith((".xhtml", ".html", ".htm")):
                 found += read_html(data.decode("utf-8", "replace"))
             elif info.filename.lower().endswith((".xml", ".opf", ".ncx")) and not _MASTER.search(info.filename):
-                found += read_office(data) if data.strip() else Content([], [])
+                try:
+                    found += read_office(data) if data.strip() else Content([], [])
+                except etree.XMLSyntaxError:  # such a member is copied
+                    found.code.append(str(hash(data)))
             else:  # also the masters of slides, which people do not read
                 found.code.append(str(hash(data)))
     return found
@@ -287,11 +300,11 @@ READERS: dict[str, Callable[[str], Content]] = {
     "android": read_xml("string", "item"),
     "stringsdict": read_xml("string"),
     "srt": read_lines(r"^\d+\s*$|^.*-->.*$|</?[\w.]+[^<>]*>|\{[^{}]*\}"),
-    "vtt": read_lines(r"^\d+\s*$|^.*-->.*$|</?[\w.:]+[^<>]*>|^WEBVTT.*$|^NOTE.*(?:\n.+)*"),
+    "vtt": read_lines(r"^\d+\s*$|^.*-->.*$|</?[\w.:]+[^<>]*>|^WEBVTT.*$|(?<=\n\n)NOTE.*(?:\n(?!.*-->).+)*"),
     "ass": read_lines(r"^(?!Dialogue:).*$|^Dialogue:(?:[^,]*,){9}|\{[^{}]*\}|\\[Nnh]"),
     "lrc": read_lines(r"\[[^\]]*\]"),
     "properties": read_lines(r"^\s*[#!].*$|^(?:[^\s\\:=]|\\.)+\s*[=:]\s*"),
-    "strings": read_lines(r"/\*(?:.|\n)*?\*/|//.*$|^\s*\"(?:[^\"\\]|\\.)*\"\s*="),
+    "strings": read_lines(r"/\*(?:.|\n)*?\*/|^\s*//.*$|^\s*\"(?:[^\"\\]|\\.)*\"\s*="),
     "fluent": read_lines(r"^#.*$|^-?[\w-]+ *=|^ +\.[\w-]+ *=|^ *\*?\[\w+\]|\{[^{}]*->\s*$|\{[^{}]*\}"),
     "asciidoc": read_lines(
         r"^(?:----+|\.{4,})\n(?:.|\n)*?\n(?:----+|\.{4,})$|^:[\w!-]+:.*$|^\[.*\]$|^//.*$|(?<![\"'])`[^`\n]+`(?![\"'])|\{[\w-]+\}"
@@ -322,7 +335,10 @@ Pair = tuple[list[str], list[str], str]  # sources, translations, code
 
 
 def _messages(text: str) -> Iterator[Pair]:
-    header = re.sub(r'^"(?:POT-Creation-Date|PO-Revision-Date|Plural-Forms).*\n', "", text, flags=re.M)
+    header = re.sub(r'^"(?:POT-Creation-Date|PO-Revision-Date).*\n', "", text, flags=re.M)
+    forms = re.search(r"nplurals *= *(\d+)", header)
+    rule = f'"Plural-Forms: nplurals={forms[1] if forms else 2}; plural=0;\\\\n"'
+    header = re.sub(r'^"Plural-Forms[^"]*"(?:\n"[^":]*")*', rule, header, count=1, flags=re.M)
     header = re.sub(r"charset=[\w.:-]+", "charset=UTF-8", header)
     for message in read_po(io.BytesIO(header.encode())):
         if message.id:
@@ -345,13 +361,16 @@ def _units(unit: str, source: str, target: str) -> Callable[[str], Iterator[Pair
             if _local(element) not in unit.split():
                 continue
             sides = {_local(child): child for child in element.iterchildren(etree.Element)}
-            texts = ["".join(sides[name].itertext()) if name in sides else "" for name in (source, target)]
+            nodes = [sides[name] for name in (source, target) if name in sides]
+            forms = list(nodes[-1].iter("numerusform")) or nodes[1:]
+            texts = ["".join(each.itertext()) for each in (nodes[0], *forms)]
+            texts += [""] * (2 - len(texts))
             if any(each.get("translate") == "no" for each in (element, *element.iterancestors())):
                 yield [], [], f"{element.get('id')} {texts}"
                 continue
             if target in sides and sides[target].get("state") in _UNFINISHED:
                 texts[1] = ""
-            yield texts[:1], texts[1:], f"{element.get('id')} {texts[0]}"
+            yield texts[:1] * len(texts[1:]), texts[1:], f"{element.get('id')} {texts[0]}"
 
     return read
 

@@ -20,12 +20,46 @@ from glossa.translate.review import Problems
 from .comparators import PAIRS, READERS, Content, read_package, read_pairs
 
 STAYED, CHANGED, MOVED, INVALID, RAISED = KINDS = ("stayed", "changed", "moved or glued", "invalid", "raised")
-# Characters that a translation may lack: soft hyphens and what has no width (Unicode, 23.2).
-_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
-_MARKS = str.maketrans("：？！；", ":?!;")  # of East Asian texts (Unicode, Halfwidth and Fullwidth Forms)
 _WORDS = re.compile(r"[A-Za-z]{2,}(?:['’]\w+)?[,;]?\s+[a-z]{3,}")
 # Names in programs: no text, although they are strings.
-_NAME = re.compile(r"\w+(?:[_/\\#@:]\w+)+|[a-z]+[A-Z]\w*")
+_NAME = re.compile(r"\w+(?:[_\\@]\w+)+|[a-z]+[A-Z]\w*")
+
+
+class Rule(NamedTuple):
+    """What is no difference: matches of a pattern, which are replaced in both texts before they are compared."""
+
+    source: str  # the specification that says so
+    pattern: re.Pattern
+    new: str = ""
+    kinds: str = ""  # the formats, or all
+
+
+_STRINGS = "po ts xliff android"
+RULES = (
+    Rule("Unicode 15, 23.2: characters without width", re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")),
+    Rule("Unicode 15, Halfwidth and Fullwidth Forms: the colon", re.compile("："), ":"),
+    Rule("the same: the exclamation mark", re.compile("！"), "!"),
+    Rule("the same: the question mark", re.compile("？"), "?"),
+    Rule("the same: the semicolon", re.compile("；"), ";"),
+    Rule("CLREQ 3.1.6: an ideographic stop has its space inside", re.compile("(?<=。) ")),
+    Rule("Imprimerie nationale, Lexique: the space before a mark", re.compile(r" (?=[:;!?…%])")),
+    Rule("Unicode 15, U+2026: three periods are an ellipsis", re.compile(r" ?(?:\.\.\.|…)"), "…"),
+    Rule("GTK, GtkLabel: a mnemonic may be any letter", re.compile(r"_(?=[^\W_])"), "", _STRINGS),
+    Rule("Qt, QShortcut: a mnemonic may be any letter", re.compile(r"&(?=[^\W_])"), "", _STRINGS),
+    Rule("Android, string resources: an escaped mark", re.compile(r"\\(?=[?@])"), "", "android"),
+    Rule("java.util.Properties: an escaped space", re.compile(r"\\ "), " ", "properties"),
+)
+# What stays although it has words, and what is text although it looks like a name.
+CODE = (
+    Rule("GitHub Actions, expressions: code", re.compile(r".*(?:\$\{\{|github\.\w)|[\w*./]+ \w+/", re.S), "", "yaml"),
+    Rule("MDX 2, ESM: code", re.compile(r"(?:import|export) .* from .*", re.S), "", "markdown"),
+    Rule(
+        "Gradle, wrapper properties: names of the program", re.compile(r"GRADLE_USER_HOME.*", re.S), "", "properties"
+    ),
+)
+# Strings of which some are names. In other formats all strings are texts: gettext 3 (msgid), XLIFF 4.2 (source), Qt's
+# tr(), and in pages what is no code element (HTML 4.5.15) or code span (CommonMark 6.1).
+_NAMED = frozenset(["json", "yaml", "toml", "ini", "properties", "strings"])
 
 
 class Fault(NamedTuple):
@@ -35,25 +69,34 @@ class Fault(NamedTuple):
     shown: str
 
 
-def clean(text: str) -> str:
-    """A text without what a translation may write in another way: white space, and marks as its language does."""
-    text = " ".join(_INVISIBLE.sub("", unicodedata.normalize("NFC", text)).split())
-    return re.sub(r" (?=[:;!?…%])", "", text.translate(_MARKS))
+def clean(text: str, kind: str) -> str:
+    """A text in the form in which texts of a format are compared."""
+    text = " ".join(unicodedata.normalize("NFC", text).split())
+    for rule in RULES:
+        if kind in (rule.kinds.split() or (kind,)):
+            text = rule.pattern.sub(rule.new, text)
+    return " ".join(text.split())
 
 
-def compare(old: Content, new: Content) -> Iterator[Fault]:
+def compare(old: Content, new: Content, kind: str) -> Iterator[Fault]:
     """The differences between a file and its pseudo-translation."""
     for before, after in _differences(old.code, new.code):
         yield Fault(CHANGED, f"{before[:200]} -> {after[:200]}")
-    texts = [list(filter(None, map(clean, side.texts))) for side in (old, new)]
+    texts = [list(filter(None, (clean(text, kind) for text in side.texts))) for side in (old, new)]
     back = [undo(text) for text in texts[1]]
-    for before, after in _differences(*([text.casefold() for text in side] for side in (texts[0], back))):
-        yield Fault(MOVED, f"{before[:200]} -> {after[:200]}")
+    sides = [[text.casefold() for text in side] for side in (texts[0], back)]
+    if "".join(sides[0]) != "".join(sides[1]):  # else only tags inside of words are elsewhere
+        for before, after in _differences(*sides):
+            yield Fault(MOVED, f"{before[:200]} -> {after[:200]}")
     for text, again in zip(texts[1], back, strict=True):
-        if text == again and _WORDS.search(_without_spans(text)):
+        if text == again and _WORDS.search(_without_spans(text)) and not _is_code(text, kind):
             yield Fault(STAYED, text[:200])
-        elif text != again and _NAME.fullmatch(again):
+        elif text != again and kind in _NAMED and _NAME.fullmatch(again):
             yield Fault(CHANGED, text[:200])
+
+
+def _is_code(text: str, kind: str) -> bool:
+    return any(kind in rule.kinds.split() and rule.pattern.match(text) for rule in CODE)
 
 
 def _differences(old: list[str], new: list[str]) -> Iterator[tuple[str, str]]:
@@ -82,11 +125,11 @@ def faults_of(path: Path, kind: str) -> tuple[int, list[Fault]]:
     new = opened.pack([work.translate(document, path, lambda count: None) for document in opened.documents])
     old = path.read_bytes()
     if find_format(kind).packed:
-        return work.texts, list(compare(read_package(old), read_package(new)))
+        return work.texts, list(compare(read_package(old), read_package(new), kind))
     before, after = (_decoded(kind, each, path) for each in (old, new))
     if kind in PAIRS:
-        return work.texts, list(compare(*read_pairs(kind, before, after)))
-    return work.texts, list(compare(READERS[kind](before), READERS[kind](after)))
+        return work.texts, list(compare(*read_pairs(kind, before, after), kind))
+    return work.texts, list(compare(READERS[kind](before), READERS[kind](after), kind))
 
 
 def _decoded(kind: str, content: bytes, path: Path) -> str:

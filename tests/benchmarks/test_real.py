@@ -29,7 +29,8 @@ FILES = {
 
 
 def kinds(kind, old, new):
-    return {fault.kind for fault in real.compare(comparators.READERS[kind](old), comparators.READERS[kind](new))}
+    contents = map(comparators.READERS[kind], (old, new))
+    return {fault.kind for fault in real.compare(*contents, kind)}
 
 
 @pytest.mark.parametrize("kind", FILES)
@@ -54,7 +55,7 @@ def test_planted_faults_in_catalogs():
     new = old.replace('cat"\nmsgstr ""', f'cat"\nmsgstr "{accented("A big cat")}"')
     for wrong, expected in ((new, set()), (old, {STAYED}), (new.replace('"Ici"', '"Là"'), {CHANGED}),
                             (new.replace(accented("big cat"), accented("bigcat")), {MOVED})):  # fmt: skip
-        assert {fault.kind for fault in real.compare(*comparators.read_pairs("po", old, wrong))} == expected
+        assert {fault.kind for fault in real.compare(*comparators.read_pairs("po", old, wrong), "po")} == expected
 
 
 def test_planted_faults_in_archives(tmp_path):
@@ -73,7 +74,7 @@ def test_planted_faults_in_archives(tmp_path):
         (content(accented(SHOWN), accented("a chair"), "right"), {CHANGED}),
         (content(accented(SHOWN), accented("a chair"), "left", **{"a.bin": "y"}), {CHANGED}),
     ):
-        assert {fault.kind for fault in real.compare(old, new)} == expected
+        assert {fault.kind for fault in real.compare(old, new, "docx")} == expected
 
 
 def test_the_table(tmp_path, capsys):
@@ -83,3 +84,21 @@ def test_the_table(tmp_path, capsys):
     rows = {line.split()[0]: line.split()[1:] for line in capsys.readouterr().out.splitlines() if line[:1].isalpha()}
     assert rows["markdown"][:4] == ["1", "0", "2", "0"] and rows["json"][:2] == ["1", "1"]
     assert rows["all"][:3] == ["2", "1", "2"]
+
+
+def test_what_is_no_difference_has_a_rule_and_only_in_its_formats():
+    def moved(kind, old, new):
+        contents = comparators.Content([old], []), comparators.Content([accented(new)], [])
+        return bool([*real.compare(*contents, kind)])
+
+    assert not moved("po", "_Open it", "Op_en it") and moved("html", "_Open it", "Op_en it")
+    assert not moved("html", "Go on?", "Go on ？") and not moved("android", r"Is\?", "Is?")
+    assert moved("html", "Go on?", "Goon?") and moved("html", "Go on. Stop", "Go on.Stop")
+    assert len(real.RULES) + len(real.CODE) <= 20
+
+
+def test_tags_inside_of_words_may_be_elsewhere_but_no_word_is_lost():
+    pages = ["<u>S</u>tep <b>on</b>", f"<u>{accented('Step')}</u> <b>{accented('on')}</b>"]
+    old, new = map(comparators.read_html, pages)
+    assert not [*real.compare(old, new, "html")]
+    assert [*real.compare(old, comparators.read_html(pages[1].replace(accented("tep"), accented("tp"))), "html")]

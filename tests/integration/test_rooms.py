@@ -14,11 +14,11 @@ PUBLIC = {
     ),
     "translate": (
         "attention build confidence engines.forced families interface languages loading plausibility review "
-        "search.terms translator "
+        "search.constraints search.terms translator "
     ),
     "translate.corpora": ("distillation servers shards "),
     "translate.texts": ("alignment labels recall spans stand_ins tags text "),
-    "translate.memory": ("building index repair store terms "),
+    "translate.memory": ("building exporting index repair store terms "),
     "translate.export": ("argos ctranslate2_model decoding families onnx_model other_families transformers_js "),
     "train": ("blending building corrections run "),
     "train.data": (
@@ -36,7 +36,7 @@ PUBLIC = {
         "translation_metric verdict "
     ),
     "train.hub": ("push space "),
-    "apps.documents": ("formats formats.format formats.keys formats.opening glossary job places "),
+    "apps.documents": ("analysis checks formats formats.format formats.keys formats.opening glossary job places "),
     "apps.server": ("app corrections keys limits memories models refusals service "),
     "apps.web": ("site "),
 }

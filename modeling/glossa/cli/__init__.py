@@ -29,6 +29,7 @@ COMMANDS = {
     "prepare": "clean and split any number of pairs once, on all cores or a cluster",
     "score": "score a model on held-out pairs: BLEU, chrF++, TER",
     "translate": "translate lines of text",
+    "check": "check translations in PO, XLIFF and other files by rule",
     "memory": "build, search and change a translation memory",
     "align": "align the words of translated lines",
     "serve": "serve models with a web page and an HTTP interface",

@@ -51,7 +51,12 @@ def run(arguments: TranslateOptions, build: Callable[[TranslateOptions], "Transl
         arguments.all_models,
         Keys.of(arguments.keys) if arguments.keys is not None else None,
         arguments.update,
+        arguments.previous,
+        arguments.only,
+        arguments.state == "review",
     )
+    if job.previous is not None and job.old is None:
+        raise GlossaError("--previous is the source of an older translation. Give this translation with --update.")
     if job.target.exists() and job.target.is_file() == job.source.is_file():
         raise GlossaError(
             f"{job.target} exists. Give another --output, or remove it. To keep its translations, give another "
@@ -66,8 +71,9 @@ def settings_of(arguments: TranslateOptions, ignored: Collection[str]) -> dict[s
     settings = {name: value for name, value in vars(arguments).items() if name not in ignored}
     if arguments.glossary:
         settings["glossary"] = hash_file(Path(arguments.glossary))
-    if update := settings.get("update"):
-        settings["update"] = hash_file(update) if update.is_file() else str(update)
+    for name in ("update", "previous"):
+        if older := settings.get(name):
+            settings[name] = hash_file(older) if older.is_file() else str(older)
     if settings.get("memory"):
         from ..translate.memory.building import stamp_of
 
@@ -77,11 +83,7 @@ def settings_of(arguments: TranslateOptions, ignored: Collection[str]) -> dict[s
 
 def glossary_of(arguments: TranslateOptions) -> "Glossary | None":
     """Read the glossary of --glossary, if given."""
-    if not arguments.glossary:
-        return None
-    from ..apps.documents.glossary import read_glossary
-
-    return read_glossary(Path(arguments.glossary), languages_of(arguments), arguments.forbid)
+    return arguments.read_glossary(languages_of(arguments)) if arguments.glossary else None
 
 
 def recall_of(arguments: TranslateOptions) -> "Recall | None":

@@ -5,18 +5,25 @@
     glossa memory search MEMORY TEXT     show matches for a text, with score and id
     glossa memory remove MEMORY ID...    remove units; units that they replaced are used again
     glossa memory show MEMORY            show languages and size
+    glossa memory export MEMORY --output FILE.tmx   write the units that count as TMX or TSV
+    glossa memory analyze FILE...        count segments, words and characters: what a memory knows, repetitions, new
 
 For the options, see `glossa memory build --help` and so on. For more, see docs/memory.md.
 """
 
+import json
 import sys
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
+from ..apps.documents.formats import MODULES
+from ..apps.documents.formats.format import LanguagePair
 from ..base.errors import GlossaError
 from . import whole
-from .options import argument, option, read
+from .options import argument, flag, option, read
+from .shared_options import LanguageOptions, MemoryOptions
 
 
 @dataclass(frozen=True)
@@ -55,6 +62,22 @@ class RemoveOptions(ShowOptions):
     """The options of `glossa memory remove`."""
 
     ids: list[int] = argument("ids from `glossa memory search`", metavar="ID")
+
+
+@dataclass(frozen=True)
+class ExportOptions(ShowOptions):
+    """The options of `glossa memory export`."""
+
+    output: Path = option("file to write: .tmx or .tsv", required=True, metavar="FILE")
+
+
+@dataclass(frozen=True)
+class AnalyzeOptions(LanguageOptions, MemoryOptions):
+    """The options of `glossa memory analyze`."""
+
+    files: list[Path] = argument("documents, or folders of these", metavar="FILE")
+    format: str | None = option("format of the documents (default: from their names)", choices=tuple(MODULES))
+    json: bool = flag("write the counts as JSON")
 
 
 def main(argv: list[str]) -> None:
@@ -123,10 +146,61 @@ def show(options: ShowOptions) -> None:
             print(f"{name}: {value:,}" if isinstance(value, int) else f"{name}: {value}")
 
 
+def export(options: ExportOptions) -> None:
+    from ..translate.memory.exporting import export as export_memory
+    from ..translate.memory.store import Memory
+
+    with Memory.open(options.memory) as memory:
+        print(f"{export_memory(memory, options.output):,} units in {options.output}.", file=sys.stderr)
+
+
+def analyze(options: AnalyzeOptions) -> None:
+    from ..apps.documents.analysis import ALL, BANDS, COUNTED, Amount, Analysis
+    from ..apps.documents.job import DocumentJob
+    from ..base.languages import normalized_code
+    from ..translate.build import pseudo_translator
+    from ..translate.memory.store import Memory
+
+    codes = (options.source_language, options.target_language)
+    languages = LanguagePair(*(normalized_code(code) if code else None for code in codes))
+    memory = None
+    if options.memory and (languages.source is None or languages.target is None):  # those of the memory
+        memory = Memory.open(options.memory)
+        languages = LanguagePair(memory.source_language, memory.target_language)
+    elif recall := options.open_memory(languages.source, languages.target):
+        memory = recall.memories[0]
+    analysis = Analysis(pseudo_translator(), memory)
+    rows: dict[str, dict[str, Amount]] = {}
+    for path in options.files:
+        found, broken = DocumentJob(path, path, options.format, languages).open()
+        rows |= {str(file): analysis.count(opened.documents) for file, _, opened in found}
+        for problem in broken:
+            print(problem, file=sys.stderr)
+    total = {band: reduce(Amount.plus, (row[band] for row in rows.values())) for band in (*BANDS, ALL)}
+    if options.json:
+        files = {
+            name: {band: dict(zip(COUNTED, own, strict=True)) for band, own in row.items()}
+            for name, row in rows.items()
+        }
+        print(
+            json.dumps(
+                {"files": files, ALL: {band: dict(zip(COUNTED, own, strict=True)) for band, own in total.items()}},
+                indent=1,
+            )
+        )
+        return
+    for name, row in [*(rows.items() if len(rows) > 1 else ()), (f"{len(rows):,} files", total)]:
+        print(f"\n{name}\n{'':26}{''.join(f'{title:>12}' for title in COUNTED)}")
+        for band, own in row.items():
+            print(f"{band:26}{''.join(f'{number:>12,}' for number in own)}")
+
+
 _ACTIONS: dict[str, tuple[type, Any]] = {
     "build": (BuildOptions, build),
     "add": (AddOptions, add),
     "search": (FindOptions, search),
     "remove": (RemoveOptions, remove),
     "show": (ShowOptions, show),
+    "export": (ExportOptions, export),
+    "analyze": (AnalyzeOptions, analyze),
 }

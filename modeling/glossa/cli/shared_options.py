@@ -9,6 +9,8 @@ from ..translate.languages import Wanted
 from .options import argument, flag, option
 
 if TYPE_CHECKING:
+    from ..apps.documents.formats.format import LanguagePair
+    from ..apps.documents.glossary import Glossary
     from ..translate.texts.recall import Recall
 
 
@@ -110,6 +112,29 @@ class BackTranslationOptions:
 
     sample: bool = flag("draw translations at random instead of searching")
     tag: str = option('text before sources that are translations, such as "<bt> "', default="")
+
+
+@dataclass(frozen=True)
+class GlossaryOptions:
+    """What translations must have, and may not have."""
+
+    glossary: Path | None = option(
+        "terms that translations must have: a table of two columns (TSV, CSV, ...) or TBX", metavar="FILE"
+    )
+    forbid: list[str] = option(
+        "one or several words that no translation may have; may be repeated",
+        action="append",
+        default=[],
+        metavar="WORDS",
+    )
+
+    def read_glossary(self, languages: "LanguagePair") -> "Glossary | None":
+        """Read the glossary, if given."""
+        if self.glossary is None:
+            return None
+        from ..apps.documents.glossary import read_glossary
+
+        return read_glossary(self.glossary, languages, self.forbid)
 
 
 @dataclass(frozen=True)

@@ -73,8 +73,8 @@ logger = logging.getLogger(__name__)
 
 # Options that --pseudo uses too.
 PSEUDO = frozenset(
-    ["pseudo", "input", "output", "format", "keys", "update", "no_split_sentences", "on_error", "report", "report_all",
-     "source_language", "target_language"]
+    ["pseudo", "input", "output", "format", "keys", "update", "previous", "only", "state", "no_split_sentences",
+     "on_error", "report", "report_all", "source_language", "target_language"]
 )  # fmt: skip
 # Modules for processes that translate with CTranslate2. The first keeps `glossa` from importing torch.
 WITHOUT_TORCH = ("glossa_command", "glossa.translate.engines.ctranslate2")
@@ -111,8 +111,10 @@ def main(argv: list[str]) -> None:
         return
     if arguments.keys is not None:
         raise GlossaError("--keys is for documents in JSON, YAML and tables. Leave it out.")
-    if arguments.update is not None:
-        raise GlossaError("--update is for documents with keys, such as JSON. Leave it out.")
+    if arguments.update is not None or arguments.previous is not None:
+        raise GlossaError("--update and --previous are for documents with keys, such as JSON. Leave them out.")
+    if arguments.only != ["untranslated"] or arguments.state != "translated":
+        raise GlossaError("--only and --state are for PO, XLIFF, TS and string catalogs. Leave them out.")
     check_start(arguments)
     if arguments.workers is not None or arguments.ray is not None:
         translate_file(arguments)

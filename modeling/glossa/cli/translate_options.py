@@ -7,11 +7,11 @@ from ..apps.documents.formats import MODULES
 from ..translate.interface import OnError
 from . import share, whole
 from .options import argument, flag, option
-from .shared_options import BatchOptions, LanguageOptions, MemoryOptions, ModelsOptions, SearchOptions
+from .shared_options import BatchOptions, GlossaryOptions, LanguageOptions, MemoryOptions, ModelsOptions, SearchOptions
 
 
 @dataclass(frozen=True)
-class TranslateOptions(ModelsOptions, LanguageOptions, BatchOptions, SearchOptions, MemoryOptions):
+class TranslateOptions(ModelsOptions, LanguageOptions, BatchOptions, SearchOptions, MemoryOptions, GlossaryOptions):
     """The options of `glossa translate`."""
 
     models: list[str] = argument("folder of a run, or Hub name", metavar="MODEL", nargs="*", default=[])
@@ -34,8 +34,24 @@ class TranslateOptions(ModelsOptions, LanguageOptions, BatchOptions, SearchOptio
     )
     update: Path | None = option(
         "a translation of an older version of the file, or a folder of these: values of its keys stay, and only new "
-        "ones are translated (JSON, ARB, properties, .strings, .resx)",
+        "ones are translated",
         metavar="OLD",
+    )
+    previous: Path | None = option(
+        "with --update, the source of OLD, or a folder of these: values that have changed since are translated again",
+        metavar="SOURCE",
+    )
+    only: list[str] = option(
+        "in PO, XLIFF, TS and string catalogs, translate entries without a translation (default), or with one that is "
+        "fuzzy, unfinished or needs review, or both",
+        default=["untranslated"],
+        choices=("untranslated", "fuzzy"),
+    )
+    state: str = option(
+        "what these formats say of new translations: translated (default), or that they need review; below "
+        "--min_confidence they always do",
+        choices=("translated", "review"),
+        default="translated",
     )
     memory_threshold: int | None = option(
         "lowest score of a match in the memory, in percent (default: 70)", type=whole(50, 100)
@@ -54,15 +70,6 @@ class TranslateOptions(ModelsOptions, LanguageOptions, BatchOptions, SearchOptio
         "write failed and implausible lines, worst first: number, problem, score and texts", metavar="FILE.jsonl"
     )
     report_all: bool = flag("write every line to the report, in order, with its score")
-    glossary: str | None = option(
-        "terms that translations must have: a table of two columns (TSV, CSV, ...) or TBX", metavar="FILE"
-    )
-    forbid: list[str] = option(
-        "one or several words that no translation may have; may be repeated",
-        action="append",
-        default=[],
-        metavar="WORDS",
-    )
     prefix: str = option("text with which every translation begins", default="", metavar="TEXT")
     scores: bool = flag("print the log-probability before each translation")
     confidence: bool = flag("print before each translation the probability that it needs no correction")

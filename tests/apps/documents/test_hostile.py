@@ -1,5 +1,6 @@
 """Files that would take a reader too long, too much memory, or down end in a translation or in one line."""
 
+import json
 import re
 import time
 import zipfile
@@ -13,6 +14,7 @@ from apps.documents.packed import pack, write_packed
 from refusals import refused
 from translating import KNOWN, translated
 
+from glossa.apps.documents.formats.opening import open_document
 from glossa.base.errors import GlossaError
 
 FILES = Path(__file__).parent / "files"
@@ -133,3 +135,25 @@ def test_hostile_files(tmp_path, write):
     assert len(outcomes) > 4 and [name for name, how in outcomes.items() if how == "refused"] == (
         ["doctype.docx", "encoding.html"] if write is hostile_files.broken else []
     )
+
+
+def test_a_paragraph_that_nothing_could_stop_is_refused(tmp_path):
+    """The case `hostile2/leaver-goes-on` as Markdown: the parser cannot be interrupted in a paragraph."""
+    for space in " \n":
+        (tmp_path / "a.md").write_text("One.\n\n" + f"We find it.{space}" * 90_000)
+        words = "a.md, line 3: a paragraph may have at most 1,000,000 characters"
+        refused(words, open_document, tmp_path / "a.md", "markdown")
+
+
+def test_a_page_that_is_read_in_pieces_is_whole(tmp_path):
+    page = "".join(f"Le été {number} est là.\n\n" for number in range(20_000))  # its characters cross the pieces
+    (tmp_path / "a.md").write_text(page, encoding="utf-8")
+    (document,) = open_document(tmp_path / "a.md", "markdown").documents
+    assert [page[place.start : place.end] for place in document.places] == page.split("\n\n")[:-1]
+
+
+def test_the_beginning_of_a_long_string_tells_whether_it_is_a_text(tmp_path):
+    long = {"text": "We find it. " * 50_000, "name": "abcDef" * 50_000}
+    (tmp_path / "a.json").write_text(json.dumps(long))
+    (document,) = open_document(tmp_path / "a.json", "json").documents
+    assert [place.length for place in document.places] == [len(long["text"].strip())]

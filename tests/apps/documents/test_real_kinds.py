@@ -135,3 +135,38 @@ def test_code_elements_in_strings_stay(tmp_path, name, text):
 def test_items_of_arrays_that_programs_read(tmp_path):
     items = "<resources><string-array name='a'><item>{}</item><item>feed_refresh</item></string-array></resources>"
     assert shouted(tmp_path, "arrays.xml", items.format("Our feed")) == items.format("OUR FEED")
+
+
+def test_spaces_around_elements_that_end_texts_stay(tmp_path):
+    text = json.dumps({"a": "Put the <li> tag here. <br> Go"})
+    assert shouted(tmp_path, "a.json", text) == json.dumps({"a": "PUT THE <li> TAG HERE. <br> GO"})
+
+
+def test_addresses_of_references_and_parameters_in_strings_stay(tmp_path):
+    asked = []
+    text = 'msgid "Go to `our page <our-page>` with <<big.one>> now."\nmsgstr ""\n'
+    found = shouted(tmp_path, "a.po", text, lambda text: asked.append(text) or text.upper())
+    assert 'msgstr "GO TO `OUR PAGE <our-page>` WITH <<big.one>> NOW."' in found
+
+
+def test_apostrophes_of_messages_stay_doubled(tmp_path):
+    message = "Our {0, plural, one {cat} other {cats}} can''t go, it''s {1}"
+    expected = "OUR {0, plural, one {CAT} other {CATS}} CAN''T GO, IT''S {1}"
+    assert shouted(tmp_path, "a.json", json.dumps({"a": message})) == json.dumps({"a": expected})
+
+
+@pytest.mark.parametrize("value", ["ca@valencia", r"(?P<big>\d+)\.(?P<small>a|b)", "read_page()"])
+def test_names_patterns_and_calls_are_no_texts(tmp_path, value):
+    text = json.dumps({"a": value, "b": "If a >= 5, call read_page() now"})
+    assert shouted(tmp_path, "a.json", text) == json.dumps({"a": value, "b": "IF A >= 5, CALL read_page() NOW"})
+
+
+def test_attributes_with_statements_are_texts(tmp_path):
+    page = (
+        '<input placeholder="{% trans %}Our cat{% endtrans %}" type="x"><meta itemprop="keywords" content="Our cat">'
+    )
+    assert shouted(tmp_path, "a.html", page) == page.replace("Our cat", "OUR CAT")
+
+
+def test_a_period_before_an_ellipsis_stays(tmp_path):
+    assert shouted(tmp_path, "a.html", "<p>Our cat is here. ...</p>") == "<p>OUR CAT IS HERE. ...</p>"

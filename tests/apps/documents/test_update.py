@@ -14,12 +14,18 @@ from glossa.cli.translate import main
 CASE = Path(__file__).parents[4] / "shared" / "cases" / "desk" / "json-update"
 
 
-def updated(folder, name, new, old, target="fr"):
+GONE = {"a.ini": "[s] x", "a.toml": "t.x", "a.stringsdict": "x.one"}
+
+
+def updated(folder, name, new, old, target="fr", before=None):
     (folder / "old").mkdir(exist_ok=True)
+    (folder / "before").mkdir(exist_ok=True)
+    (folder / "before" / name).write_text(before or "", encoding="utf-8")
     (folder / name).write_text(new, encoding="utf-8")
     (folder / "old" / name).write_text(old, encoding="utf-8")
     (folder / "out").unlink(missing_ok=True)
     job = DocumentJob(folder / name, folder / "out", languages=LanguagePair("en", target), old=folder / "old" / name)
+    job.previous = folder / "before" / name if before else None
     job.run(Given(str.upper))
     return (folder / "out").read_text(encoding="utf-8")
 
@@ -37,12 +43,32 @@ def updated(folder, name, new, old, target="fr"):
         ("a.resx", '<root><data name="a"><value>A cat</value></data><data name="b"><value>A dog</value></data></root>',
          '<root><data name="x"><value>Weg</value></data><data name="a"><value>Chat &amp; co</value></data></root>',
          '<root><data name="a"><value>Chat &amp; co</value></data><data name="b"><value>A DOG</value></data></root>'),
+        ("strings.xml", '<resources><string name="a">A cat</string><string name="b">A dog</string></resources>',
+         '<resources><string name="x">W</string><string name="a">Un\\u00a0<b>chat</b></string></resources>',
+         '<resources><string name="a">Un\\u00a0<b>chat</b></string><string name="b">A DOG</string></resources>'),
+        ("a.ini", "[s]\na = A cat\nb = A dog\n", "[s]\nx=W\na=Un chat\n  ici\n",
+         "[s]\na = Un chat\n  ici\nb = A DOG\n"),
+        ("a.toml", '[t]\na = "A cat" # note\nb = "A dog"\n', "[t]\na = \'Un chat\'\nx = \'W\'\n",
+         '[t]\na = \'Un chat\' # note\nb = "A DOG"\n'),
+        ("a.ftl", "a =\n    A cat\n    .b = A dog\n", "x = W\na = Un { $n }\n  chat\n",
+         "a = Un { $n }\n  chat\n    .b = A DOG\n"),
+        ("a.yml", "t:\n  a: A cat # note\n  b: A dog\n", "t:\n  a: 'Un chat'\nx: W\n",
+         "t:\n  a: 'Un chat' # note\n  b: A DOG\n"),
+        ("a.stringsdict", "<plist><dict><key>n</key><dict><key>one</key><string>A cat</string><key>other</key>"
+         "<string>A dog</string></dict></dict></plist>",
+         "<plist><dict><key>x</key><dict><key>one</key><string>W</string></dict><key>n</key><dict><key>one</key>"
+         "<string>Un chat</string></dict></dict></plist>",
+         "<plist><dict><key>n</key><dict><key>one</key><string>Un chat</string><key>other</key>"
+         "<string>A DOG</string><key>many</key><string>A DOG</string></dict></dict></plist>"),
     ],
 )  # fmt: skip
 def test_known_keys_stay_and_new_ones_are_translated(tmp_path, capsys, name, new, old, expected):
     assert updated(tmp_path, name, new, old) == expected
     kept = 2 if name == "a.json" else 1
-    assert f"{kept} keys stay, {2 if kept == 2 else 1} are new, 1 are gone: x." in capsys.readouterr().err
+    assert (
+        f"{kept} keys stay, {2 if kept == 2 else 1} are new, 1 are gone: {GONE.get(name, 'x')}."
+        in capsys.readouterr().err
+    )
 
 
 def test_plural_forms_of_the_translation_stay(tmp_path):
@@ -54,13 +80,43 @@ def test_plural_forms_of_the_translation_stay(tmp_path):
     }  # fmt: skip
 
 
+def test_nested_keys_of_toml_are_found(tmp_path):
+    new = 'a = ["One", {b = "Two"}]\n[[c]]\nd.e = "Three"\n[[c]]\n"d.e" = "Four"\n[f.g]\nh = {i = "Five", j = "Six"}\n'
+    old = 'a = ["1", {b = "2"}]\n[[c]]\nd.e = "3"\n[[c]]\n"d.e" = "4"\n[f]\ng.h.j = "6"\n'
+    expected = 'a = ["1", {b = "2"}]\n[[c]]\nd.e = "3"\n[[c]]\n"d.e" = "4"\n[f.g]\nh = {i = "FIVE", j = "6"}\n'
+    assert updated(tmp_path, "a.toml", new, old) == expected
+
+
+def test_the_language_at_the_root_of_a_file_of_rails_is_that_of_the_translation(tmp_path):
+    new = "en:\n  a: A cat\n  n:\n    one: A dog\n    other: Dogs\n"
+    old = 'pl:\n  a: "Kot"\n  n:\n    one: Pies\n    few: Psy\n    other: Psa\n'
+    expected = 'pl:\n  a: "Kot"\n  n:\n    one: Pies\n    other: Psa\n    many: Psa\n    few: Psy\n'
+    assert updated(tmp_path, "a.yml", new, old, "pl") == expected
+
+
+def test_sources_that_have_changed_are_translated_again(tmp_path, capsys):
+    before = '{"a": "A cat", "b": "A dog", "f_one": "one", "f_other": "some files"}'
+    new = '{"a": "A cat", "b": "Two dogs", "c": "New", "f_one": "one", "f_other": "All files"}'
+    old = '{"a": "Kot", "b": "Pies", "f_one": "1", "f_few": "2", "f_many": "5", "f_other": "x"}'
+    assert json.loads(updated(tmp_path, "a.json", new, old, "pl", before)) == {
+        "a": "Kot", "b": "TWO DOGS", "c": "NEW", "f_one": "1", "f_few": "ALL FILES", "f_many": "ALL FILES",
+        "f_other": "ALL FILES",
+    }  # fmt: skip
+    said = capsys.readouterr().err
+    assert "2 keys stay, 2 have another source and are translated again, 1 are new, 0 are gone" in said
+    assert "2 plural forms that the language needs were missing" in said
+    refused("Give this translation with --update", main, [
+        "--pseudo", "--input", str(tmp_path / "a.json"), "--output", "x", "--previous", str(tmp_path / "a.json"),
+    ])  # fmt: skip
+
+
 def test_what_cannot_be_updated_is_refused(tmp_path):
     refused("none of the keys of this file", updated, tmp_path, "a.json", '{"a": "A cat"}', '{"b": "Un chat"}')
-    refused("--update is for JSON, ARB, properties", updated, tmp_path, "a.md", "A cat", "Un chat")
+    refused("--update is for formats with keys", updated, tmp_path, "a.md", "A cat", "Un chat")
     (tmp_path / "b.json").write_text('{"a": "Un chat"}')
     given = ["--pseudo", "--input", str(tmp_path / "a.json"), "--output", str(tmp_path / "b.json")]
     refused("To keep its translations, give another --output and --update", main, given)
-    refused("--update .*c.json: No such file", main, [*given[:-1], "out", "--update", str(tmp_path / "c.json")])
+    refused("c.json: No such file", main, [*given[:-1], "out", "--update", str(tmp_path / "c.json")])
 
 
 def test_a_folder_is_updated_file_by_file(tmp_path):

@@ -17,9 +17,9 @@ from ...translate.review import Problems, find_problems
 from ...translate.search.terms import count
 from ...translate.texts.text import Sentence, Text
 from .formats import LINES
-from .formats.format import UNKNOWN, LanguagePair, Opened
+from .formats.format import UNKNOWN, UNTRANSLATED, LanguagePair, Opened
 from .formats.keys import Keys
-from .formats.opening import format_of, format_of_file, open_document
+from .formats.opening import find_format, format_of, format_of_file, open_document
 from .places import Document, Edit, Place, Recalled, compose, line_numbers
 from .resuming import SavedTranslations, Translate
 
@@ -44,6 +44,9 @@ class DocumentJob:
         models: The names of the models. A job continues an interrupted one with the same content of models.
         keys: The keys in JSON and YAML whose values are translated; None for all.
         old: A translation of an older version of the file, or the folder of these; its values stay.
+        only: Which entries of catalogs are translated, of `UNTRANSLATED` and `FUZZY`.
+        for_review: Whether catalogs say of all new translations that they are to be reviewed.
+        previous: This older version, or the folder of these; values that have changed since are translated again.
     """
 
     source: Path
@@ -54,6 +57,9 @@ class DocumentJob:
     models: Sequence[str] = ()
     keys: Keys | None = None
     old: Path | None = None
+    previous: Path | None = None
+    only: Sequence[str] = (UNTRANSLATED,)
+    for_review: bool = False
 
     def files(self) -> list[tuple[Path, Path, str]]:
         """Each file, its path in the output, and its format. Raises `GlossaError` if there is no document."""
@@ -83,7 +89,7 @@ class DocumentJob:
         An interrupted job continues. Raises `GlossaError` if the output exists or keys match no text, and at the end
         if some texts or files were not translated.
         """
-        files, broken = self._open()
+        files, broken = self.open()
         state = self.target.with_name(f"{self.target.name}.parts")
         self.target.parent.mkdir(parents=True, exist_ok=True)
         with lock_output(self.target):
@@ -109,15 +115,22 @@ class DocumentJob:
         if broken:
             raise GlossaError(f"{len(broken):,} of {len(files) + len(broken):,} files were not translated; see above.")
 
-    def _open(self) -> tuple[list[tuple[Path, Path, Opened]], list[str]]:
-        """The open files with their paths in the output, and the error messages of the others."""
+    def open(self) -> tuple[list[tuple[Path, Path, Opened]], list[str]]:
+        """The open files with their paths in the output, and the error messages of the others.
+
+        Raises `GlossaError` if no file can be read.
+        """
         found, broken = [], []
         for path, name, kind in self.files():
-            old = self.old
-            if old is not None and self.source.is_dir():
-                old = old / name if (old / name).is_file() else None  # a new file
+            old, previous = self.old, self.previous
+            only, for_review = self.only, self.for_review
+            if self.source.is_dir():  # a file may be new
+                old, previous = (each / name if each and (each / name).is_file() else None for each in (old, previous))
+                if not find_format(kind).states:  # other documents are translated as usual
+                    only, for_review = (UNTRANSLATED,), False
             try:
-                found.append((path, name, open_document(path, kind, self.languages, self.keys, old)))
+                opened = open_document(path, kind, self.languages, self.keys, old, previous, only, for_review)
+                found.append((path, name, opened))
             except GlossaError as error:
                 broken.append(str(error))
         if not found:
@@ -169,7 +182,8 @@ class Work:
             yield texts
             for place, text, pieces in zip(places, texts, self.translator.join_tagged(texts), strict=True):
                 best, problem = _whole(text), ""
-                doubtful = any(map(is_doubtful, text.sentences))
+                approved = all(sentence.remembered or sentence.segment.copied for sentence in text.sentences)
+                doubtful = (document.for_review and not approved) or any(map(is_doubtful, text.sentences))
                 doubts += place.review.doubt if doubtful else ()
                 if self.translator.recall and place.review.matched:
                     doubts += place.review.matched(self._recalled(text, best, doubtful))

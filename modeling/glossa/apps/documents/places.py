@@ -151,6 +151,7 @@ class Document:
         edits: Edits that do not depend on translations, such as the state of a unit.
         notes: Notes for people about the file, one line each.
         language: The code of the target language, or "".
+        for_review: Whether all new translations are to be reviewed.
         forms: The edits that add plural forms, by key, in formats that have translations by key.
     """
 
@@ -159,7 +160,13 @@ class Document:
     edits: list[Edit] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     language: str = ""
+    for_review: bool = False
     forms: dict[str, Edit] = field(default_factory=dict)
+
+    def add_form(self, key: str, edit: Edit) -> None:
+        """Add a plural form that is missing, by its key."""
+        self.forms[key] = edit
+        self.edits.append(edit)
 
     def tagged(self, place: Place) -> Tagged:
         """The words and tags of a place."""

@@ -273,6 +273,15 @@ class Memory:
             found = [] if id is None else [unit for unit in self._units(id, text, 100) if unit.holds_in(context)]
             return min(found, key=lambda unit: unit.origin.context != context, default=None)
 
+    def units(self) -> Iterator[Unit]:
+        """The units that count, in the order in which they were added."""
+        question = (
+            "SELECT text, target, date, files.name, units.key, context FROM units JOIN files ON files.id = file "
+            "JOIN sources ON sources.id = source WHERE replaced_by IS NULL ORDER BY units.id"
+        )
+        with self.lock, errors_refused(self.path):
+            yield from (Unit(*row) for row in self.connection.execute(question))
+
     def containing(self, text: str, key: str) -> list[Match]:
         """The units of a key whose sources contain a text."""
         with self.lock, errors_refused(self.path):

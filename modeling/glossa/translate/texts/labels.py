@@ -53,7 +53,7 @@ class End(NamedTuple):
 
     Attributes:
         kind: The kind of its last mark, `NONE` or `OTHER`.
-        mark: The mark; an ellipsis with the white space or separator before it.
+        mark: The mark; an ellipsis with the white space and the mark before it.
         start: The first character of the mark, or of the white space before it.
     """
 
@@ -70,7 +70,7 @@ class End(NamedTuple):
             return cls(OTHER if other else NONE, "", len(text))
         kinds = {KINDS[each] for each in mark}
         if kinds <= {STOP, ELLIPSIS} and (len(mark) > 2 or ELLIPSIS in kinds):
-            start -= rest[:start].endswith(SEPARATORS)
+            start -= rest[:start].endswith((*SEPARATORS, "."))
             return cls(ELLIPSIS, text[start:], start)
         return cls(kinds.pop() if len(mark) == 1 else OTHER, mark, start)
 

@@ -7,7 +7,7 @@ from ....translate.texts.tags import Part
 from ..places import CDATA, Document, Edit, Written
 from .encoding import XML
 from .format import Format, LanguagePair
-from .language import note_added_forms, plural_categories
+from .language import plural_categories
 from .printf import Printf
 from .tokens import ENTITY, cut, escape_xml
 from .units import Units
@@ -31,16 +31,32 @@ def read(text: str, name: str, languages: LanguagePair) -> Document:
             for item in items:
                 units.add(item, named=token.name == "string-array")  # which programs read, perhaps
             if token.name == "plurals" and languages.target:
-                units.add_forms(items, plural_categories(languages.target))
-    note_added_forms(units.document, name, units.added)
+                units.add_forms(index, items, plural_categories(languages.target))
     return units.document
 
 
-FORMATS = (Format("android", ("strings.xml", "arrays.xml", "plurals.xml"), read, XML),)
+def values(text: str, name: str) -> dict[str, tuple[int, int]]:
+    """The content of each string and item, by its name; items also by their quantity or number."""
+    units, found = _Strings(text, name, "resources"), {}
+    for index in units.children(units.tokens.index(units.root)):
+        key, given = units.key(index), units.given(index)
+        if given.get("translatable") == "false":
+            continue
+        if units.tokens[index].name == "string":
+            found[key] = units.inside(index)
+        for number, item in enumerate(units.children(index, "item")):
+            found[f"{key}.{units.given(item).get('quantity', number)}"] = units.inside(item)
+    return found
+
+
+FORMATS = (Format("android", ("strings.xml", "arrays.xml", "plurals.xml"), read, XML, values=values),)
 
 
 class _Strings(Units):
-    added = 0  # plural forms
+    def key(self, index: int) -> str:
+        """The name of a resource, which is unique among those of its kind."""
+        kind, name = self.tokens[index].name, self.given(index).get("name", "")
+        return name if kind == "string" else f"{kind} {name}"
 
     def add(self, index: int, named: bool = False) -> None:
         """Add the text of an element, unless it is a reference to another resource, or with `named` a name."""
@@ -56,21 +72,18 @@ class _Strings(Units):
         opened, closed = Part("open", start, start + 9, "", CDATA), Part("close", end - 3, end, "", CDATA)
         return [opened, *(part._replace(name=CDATA) for part in inner), closed]
 
-    def add_forms(self, items: list[int], wanted: list[str]) -> None:
+    def add_forms(self, index: int, items: list[int], wanted: list[str]) -> None:
         """Add the plural forms that the language needs and the file lacks, as copies of the general form."""
         known = {self.given(item).get("quantity"): item for item in items}
         if "other" not in known:
             return
         missing = [category for category in wanted if category not in known]
-        self.added += len(missing)
         last, other = items[-1], known["other"]
-        written: list[Written] = []
+        end = self.whole(last)[1]
         for category in missing:
             opened = self.with_attributes(other, {"quantity": category})
-            written += [f"{self.space_before(last)}{opened}", self.inside(other), "</item>"]
-        if written:
-            end = self.whole(last)[1]
-            self.document.edits.append(Edit(end, end, written))
+            written: list[Written] = [f"{self.space_before(last)}{opened}", self.inside(other), "</item>"]
+            self.document.add_form(f"{self.key(index)}.{category}", Edit(end, end, written))
 
 
 def _decode(raw: str) -> str:

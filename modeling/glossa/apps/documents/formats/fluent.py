@@ -14,21 +14,31 @@ from .tokens import trimmed, with_text
 
 def read(text: str, name: str, languages: LanguagePair) -> Document:
     """The texts of a file. Raises `GlossaError` with the line if it is not Fluent."""
+    ast = require("fluent.syntax", "documents", "fluent.syntax", name).ast
+    places = [place for _, pattern in _patterns(text, name) for place in _places(text, pattern, ast)]
+    return Document(text, sorted(places, key=lambda place: place.start))
+
+
+def values(text: str, name: str) -> dict[str, tuple[int, int]]:
+    """The characters after the `=` of each message, term and attribute, by its name."""
+    return {key: (text.rindex("=", 0, own.span.start) + 1, own.span.end) for key, own in _patterns(text, name)}
+
+
+FORMATS = (Format("fluent", (".ftl",), read, values=values),)
+
+
+def _patterns(text: str, name: str) -> Iterator[tuple[str, Any]]:
+    """The patterns of messages, terms and their attributes, by name."""
     syntax = require("fluent.syntax", "documents", "fluent.syntax", name)
-    resource = syntax.parse(text, with_spans=True)
-    document = Document(text, [])
-    for entry in resource.body:
+    for entry in syntax.parse(text, with_spans=True).body:
         if isinstance(entry, syntax.ast.Junk):
             line = line_numbers(text)(entry.annotations[0].span.start)
             raise GlossaError(f"{name}, line {line}: not Fluent: {entry.annotations[0].message}. Repair it.")
+        prefix = "-" if isinstance(entry, syntax.ast.Term) else ""
         for node in (entry, *getattr(entry, "attributes", ())):
             if isinstance(getattr(node, "value", None), syntax.ast.Pattern):
-                document.places += _places(text, node.value, syntax.ast)
-    document.places.sort(key=lambda place: place.start)
-    return document
-
-
-FORMATS = (Format("fluent", (".ftl",), read),)
+                attribute = "" if node is entry else f".{node.id.name}"
+                yield f"{prefix}{entry.id.name}{attribute}", node.value
 
 
 def _places(text: str, pattern: Any, ast: Any) -> Iterator[Place]:

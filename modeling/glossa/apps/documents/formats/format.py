@@ -20,6 +20,7 @@ class LanguagePair:
 
 
 UNKNOWN = LanguagePair()
+UNTRANSLATED, FUZZY = "untranslated", "fuzzy"  # entries without a translation, and with one that is to be reviewed
 
 
 class Opened(NamedTuple):
@@ -34,6 +35,33 @@ class Opened(NamedTuple):
     pack: Callable[[list[str]], bytes]
 
 
+class TextPair(NamedTuple):
+    """A text of a file and its translation there.
+
+    Attributes:
+        line: Its line.
+        source: The text. Codes of other programs are tags in both, such as `<g 1>`.
+        target: The translation; "" if there is none.
+        context: What distinguishes it from equal texts; None if nothing does.
+        unfinished: Its state if people have not finished it, such as fuzzy, or "".
+        several: The text for several things, if this is a form for one, which may have its number or not; or "".
+    """
+
+    line: int
+    source: str
+    target: str
+    context: str | None = None
+    unfinished: str = ""
+    several: str = ""
+
+
+class Bilingual(NamedTuple):
+    """The texts of a file that has their translations too, and its languages, if it declares them."""
+
+    languages: LanguagePair
+    pairs: list[TextPair]
+
+
 @dataclass(frozen=True)
 class Format:
     """A format of documents. It has either `read` or `open`.
@@ -46,8 +74,12 @@ class Format:
             languages.
         encoding: The encoding of files that `read` reads.
         takes_keys: Whether `read` has a fourth argument: the keys of values to translate, or None for all.
+        states: Whether translations have a state. Then `read` has a fourth argument: which entries are translated,
+            of `UNTRANSLATED` and `FUZZY`.
         values: Returns the characters of each value by its key, for formats with one language in a file. Its arguments
             are the text of the file and its name.
+        pairs: Returns the texts and their translations, for formats with both languages in a file. Its arguments are
+            those of `read`.
         open: Opens a file that is not a single text. Its arguments are the bytes, the path and the languages.
         packed: Whether files are archives.
         recognizes: Whether a file that begins with these bytes has the format, if other files have its endings too.
@@ -58,7 +90,9 @@ class Format:
     read: "Callable[..., Document] | None" = None
     encoding: Encoding = UTF_8
     takes_keys: bool = False
+    states: bool = False
     values: Callable[[str, str], dict[str, tuple[int, int]]] | None = None
+    pairs: Callable[[str, str, LanguagePair], Bilingual] | None = None
     open: Callable[[bytes, Path, LanguagePair], Opened] | None = None
     packed: bool = False
     recognizes: Callable[[bytes], bool] | None = None

@@ -53,6 +53,9 @@ def with_messages(place: Place, text: str) -> Iterator[Place]:
         if has_words(place.parts):
             yield place
         return
+    plain = _QUOTED.sub("", shown)
+    if "''" in plain and "'" not in plain.replace("''", ""):  # as Java's MessageFormat requires
+        place = replace(place, writing=replace(place.writing, escape=_Unquoted(place.writing.escape, "'")))
     try:
         yield from list(_places(place, shown, "", 0))
     except _Broken:
@@ -98,13 +101,13 @@ def _like(place: Place, parts: list[Part]) -> Place:
 
 
 class _Unquoted:
-    """Escapes text of a message, and doubles apostrophes that would begin a quotation."""
+    """Escapes text of a message, and doubles apostrophes: by default, those that would begin a quotation."""
 
-    def __init__(self, escape: Callable[[str], str]):
-        self.escape = escape
+    def __init__(self, escape: Callable[[str], str], doubled: str = r"'(?=[{}#|]|\Z)"):
+        self.escape, self.doubled = escape, doubled
 
     def __call__(self, text: str) -> str:
-        return self.escape(re.sub(r"'(?=[{}#|]|\Z)", "''", text))
+        return self.escape(re.sub(self.doubled, "''", text))
 
 
 def _kept_parts(parts: Sequence[Part], kind: str) -> list[Part]:

@@ -9,7 +9,7 @@ from ....base.errors import GlossaError
 from ..places import Document, Edit, Place, Written
 from .format import Format, LanguagePair
 from .keys import Keys, joined
-from .language import missing_keys, note_added_forms, translated_language
+from .language import missing_keys, translated_language
 from .strings import string_places
 from .tokens import cut
 
@@ -50,11 +50,9 @@ def read(text: str, name: str, languages: LanguagePair, keys: Keys | None = None
     nodes = [node for node, _ in _strings(root, keys)]
     for node in nodes:
         document.places += value_places(text, node, escape, kept=_QUOTED)
-    if languages.target:
-        chosen = {node.start for node in nodes}
-        note_added_forms(
-            document, name, sum(_add_forms(document, *each, languages.target, chosen) for each in _all(root))
-        )
+    chosen = {node.start for node in nodes}
+    for each in _all(root) if languages.target else ():
+        _add_forms(document, *each, str(languages.target), chosen)
     locale = root.items.get("@@locale")
     if locale and (new := translated_language(text[locale.start + 1 : locale.end - 1], languages)):
         document.edits.append(Edit(locale.start, locale.end, [f'"{new.replace("-", "_")}"']))
@@ -78,9 +76,8 @@ def _all(root: Node) -> Iterator[tuple[Node, str]]:
         yield node, path
 
 
-def _add_forms(document: Document, node: Node, path: str, target: str, chosen: set[int]) -> int:
-    """Add the plural forms that an object lacks, as copies of the general form. Returns the number of added forms."""
-    added = 0
+def _add_forms(document: Document, node: Node, path: str, target: str, chosen: set[int]) -> None:
+    """Add the plural forms that an object lacks, as copies of the general form."""
     for key, missing in missing_keys(node.keys, target):
         other, (start, end) = node.items[key], node.keys[key]
         if other.start not in chosen:
@@ -89,10 +86,7 @@ def _add_forms(document: Document, node: Node, path: str, target: str, chosen: s
         space, colon = before[len(before.rstrip()) :], document.text[end : other.start]
         for each in missing:
             written: list[Written] = [f',{space}"{each}"{colon}', (other.start, other.end)]
-            document.forms[joined(path, each)] = Edit(other.end, other.end, written)
-            document.edits.append(document.forms[joined(path, each)])
-        added += len(missing)
-    return added
+            document.add_form(joined(path, each), Edit(other.end, other.end, written))
 
 
 def read_nodes(text: str, name: str) -> Node:

@@ -27,6 +27,8 @@ EMPHASIS = ("emphasis", "strong_emphasis", "strikethrough")
 LINKS = ("inline_link", "full_reference_link", "collapsed_reference_link", "shortcut_link")
 ATTRIBUTED = (*LINKS, "image", "code_span", *EMPHASIS)  # may be followed by attributes
 _ATTRIBUTES = re.compile(r"\{(?:[:.#][^{}\n]*|[\w-]+=[^{}\n]*)\}")
+LONGEST = 1_000_000  # characters of a paragraph; nothing stops the parser in one
+READ_AT_ONCE = 1 << 16  # bytes of a page
 _READ = ("inline", "pipe_table_cell", "html_block", "link_title", "link_label")
 _SPECIAL = re.compile(r"[\\`*_\[\]<|]")
 _BLOCK_MARK = re.compile(r"(?:([-+*>]|#{1,6})|(\d{1,9})([.)]))(?=\s|$)")
@@ -39,12 +41,19 @@ _HTML_NAME = re.compile(r"</?([A-Za-z][\w-]*)")
 def read(text: str, name: str, languages: LanguagePair) -> Document:
     """The texts of a page: paragraphs, headings, cells and items, without code, keyboard input and front matter.
 
-    Raises `GlossaError` for a paragraph with more than `MOST_MARKS` marks.
+    Raises `GlossaError` for a paragraph with more than `MOST_MARKS` marks or `LONGEST` characters, or such a line.
     """
+    if long := re.search(rf"[^\n]{{{LONGEST}}}", text):
+        raise _too_long(name, text, long.start())
     return _Reader(text, name).document()
 
 
 FORMATS = (Format("markdown", (".md", ".markdown", ".mdx"), read),)
+
+
+def _too_long(name: str, text: str, start: int) -> GlossaError:
+    line = text.count("\n", 0, start) + 1
+    return GlossaError(f"{name}, line {line}: a paragraph may have at most {LONGEST:,} characters. Divide it.")
 
 
 class _Reader:
@@ -64,7 +73,8 @@ class _Reader:
         self.depth = 0  # of the inline node that is read
 
     def document(self) -> Document:
-        root = self.blocks.parse(self.content).root_node
+        # The parser does not let other threads run, except while it reads.
+        root = self.blocks.parse(lambda offset, point: self.content[offset : offset + READ_AT_ONCE]).root_node
         nodes = [node for node in _walk(root) if node.type in _READ]
         self.labels = {self._label(node) for node in nodes if node.type == "link_label"}
         for node in nodes:
@@ -126,6 +136,8 @@ class _Reader:
     def _parse_inline(self, node: Any) -> Any:
         """The inline tree of a block, without the marks at the start of its other lines."""
         start, end = self._span(node)
+        if end - start >= LONGEST:
+            raise _too_long(self.name, self.text, start)
         marks = len(_SPECIAL.findall(self.text, start, end))
         if marks > MOST_MARKS:
             line = self.text.count("\n", 0, start) + 1

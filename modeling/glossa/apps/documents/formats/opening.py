@@ -2,13 +2,14 @@
 
 import importlib
 import re
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ....base.errors import GlossaError
 from . import LINES, MODULES
-from .format import UNKNOWN, Format, LanguagePair, Opened
+from .format import FUZZY, UNKNOWN, UNTRANSLATED, Bilingual, Format, LanguagePair, Opened
 from .keys import Keys
 
 if TYPE_CHECKING:  # `glossa translate` reads names of formats before it knows that there is a document
@@ -57,7 +58,14 @@ def format_of_file(path: Path) -> str | None:
 
 
 def open_document(
-    path: Path, kind: str, languages: LanguagePair = UNKNOWN, keys: Keys | None = None, old: Path | None = None
+    path: Path,
+    kind: str,
+    languages: LanguagePair = UNKNOWN,
+    keys: Keys | None = None,
+    old: Path | None = None,
+    previous: Path | None = None,
+    only: Sequence[str] = (UNTRANSLATED,),
+    for_review: bool = False,
 ) -> Opened:
     """Open a file for translation.
 
@@ -67,42 +75,72 @@ def open_document(
         languages: The languages.
         keys: Choose the values of JSON and YAML, and the columns of tables, that are translated.
         old: A translation of an older version of the file. Its values stay.
+        previous: This older version. Values that have changed since are translated again.
+        only: Which entries are translated, of `UNTRANSLATED` and `FUZZY`, in formats whose translations have a state.
+        for_review: Whether the state of all new translations says that they are to be reviewed.
 
     Raises:
-        GlossaError: With the line, if a file is broken, or if the format has no keys and `old` is given.
+        GlossaError: With the line, if a file is broken, or if the format has no keys and `old` is given, or no states
+            and `only` or `for_review`.
     """
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise GlossaError(f"{path}: {error.strerror}.") from error
+    content = _content(path)
     found = find_format(kind)
     if old is not None and found.values is None:
+        keyed = ", ".join(name for name in MODULES if find_format(name).values)
         raise GlossaError(
-            f"{path}: --update is for JSON, ARB, properties, .strings and .resx: they have keys and one language. "
-            "Catalogs such as PO have both languages: give the old catalog as --input."
+            f"{path}: --update is for formats with keys and one language: {keyed}. Catalogs such as PO have both "
+            "languages: give the old catalog as --input."
         )
-    opened = found.open(content, path, languages) if found.open else _read(found, content, path, languages, keys)
+    if not found.states and (for_review or FUZZY in only):
+        stated = ", ".join(name for name in MODULES if find_format(name).states)
+        raise GlossaError(f"{path}: --only and --state are for formats whose translations have a state: {stated}.")
+    choice = [only] if found.states else [keys] if found.takes_keys else []
+    opened = found.open(content, path, languages) if found.open else _read(found, content, path, languages, choice)
     if old is not None and found.values is not None:
-        _update(opened.documents[0], found, path, old)
+        _update(opened.documents[0], found, path, old, previous)
+    from .language import note_added_forms
+
     for document in opened.documents:
-        document.language = languages.target or ""
+        note_added_forms(document, str(path), len(document.forms))
+        document.language, document.for_review = languages.target or "", for_review
     return opened
 
 
-def _update(document: "Document", found: Format, path: Path, old: Path) -> None:
-    from .updating import keep_translations
+def open_pairs(path: Path, languages: LanguagePair = UNKNOWN) -> Bilingual:
+    """The texts of a file and their translations. Raises `GlossaError` if it is broken or has one language only."""
+    kind = format_of_file(path) if path.is_file() else format_of(path.name)
+    found = find_format(kind) if kind else None
+    if found is None or found.pairs is None:
+        raise GlossaError(
+            f"{path} has no translations next to its texts. Give PO, XLIFF, TMX, TS, CSV or TSV; of other files, "
+            "give two with equal lines: --source FILE --translation FILE."
+        )
+    text, _, _ = found.encoding.decode(_content(path), path, languages.source)
+    return found.pairs(text, str(path), languages)
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise GlossaError(f"{path}: {error.strerror}.") from error
+
+
+def _update(document: "Document", found: Format, path: Path, old: Path, previous: Path | None) -> None:
+    from .updating import Spans, keep_translations
+
+    def values(file: Path) -> tuple[str, Spans]:
+        assert found.values is not None
+        text = found.encoding.decode(_content(file), file).text
+        return text, found.values(text, str(file))
 
     assert found.values is not None
-    try:
-        text = found.encoding.decode(old.read_bytes(), old).text
-    except OSError as error:
-        raise GlossaError(f"--update {old}: {error.strerror}.") from error
     own = found.values(document.text, str(path))
-    keep_translations(document, str(path), own, text, found.values(text, str(old)))
+    keep_translations(document, str(path), own, values(old), values(previous) if previous else None)
 
 
-def _read(found: Format, content: bytes, path: Path, languages: LanguagePair, keys: Keys | None) -> Opened:
+def _read(found: Format, content: bytes, path: Path, languages: LanguagePair, choice: list) -> Opened:
     text, encoding, note = found.encoding.decode(content, path, languages.source)
-    document = found.read(text, str(path), languages, *([keys] if found.takes_keys else []))
+    document = found.read(text, str(path), languages, *choice)
     document.notes += [note] if note else []
     return Opened([document], lambda texts: found.encoding.encode(texts[0], path, encoding))

@@ -1,15 +1,15 @@
 """PO catalogs of gettext: empty translations are filled."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ....base.errors import GlossaError
 from ....readers.po import ESCAPE, Entry, Field, entries, field_text, flags_of, plural_forms, unescaped
 from ....translate.texts.tags import Part
-from ..places import Document, Edit, Place, Review
+from ..places import Document, Edit, Place, Review, line_numbers
 from .encoding import Encoding
-from .format import Format, LanguagePair
+from .format import FUZZY, UNTRANSLATED, Bilingual, Format, LanguagePair, TextPair
 from .language import check_target, note_added_forms, plural_rule
 from .printf import Printf
 from .strings import string_places
@@ -24,20 +24,49 @@ _ENCODING = Encoding(declaration=re.compile(rb"Content-Type:[^\n]*?charset=([\w.
 _ACCELERATOR = re.compile(r"(?<![\w$/.-])_[^\W\d_]")
 
 
-def read(text: str, name: str, languages: LanguagePair) -> Document:
-    """The entries without a translation. The header of a template gets language, encoding and plural forms.
+def read(text: str, name: str, languages: LanguagePair, only: Sequence[str] = (UNTRANSLATED,)) -> Document:
+    """The entries without a translation or with a fuzzy one, as in `only`.
 
+    The header of a template gets language, encoding and plural forms.
     Raises `GlossaError`, with the line, if the file is not a catalog, or a catalog of another language.
     """
-    return _Catalog(text, name, languages).read()
+    return _Catalog(text, name, languages, only).read()
 
 
-FORMATS = (Format("po", (".po", ".pot"), read, _ENCODING),)
+def read_pairs(text: str, name: str, languages: LanguagePair) -> Bilingual:
+    """The entries that are not obsolete; each plural form is a pair. Raises `GlossaError` if it is not a catalog."""
+    pairs: list[TextPair] = []
+    singular, number = 0, line_numbers(text)
+    for entry in entries(text, name):
+        source, forms, context = entry.fields.get("msgid"), entry.translations, entry.fields.get("msgctxt")
+        if entry.is_header:
+            header = field_text(text, entry.fields.get("msgstr"))
+            declared = re.search(r"^Language:[ \t]*([\w@.-]+)", header, re.M)
+            languages = LanguagePair(languages.source, languages.target or (declared[1] if declared else None))
+            _, singular = plural_forms(header, name)
+            continue
+        if source is None or entry.is_obsolete:
+            continue
+        fuzzy = any("fuzzy" in flags_of(text[slice(*line)]) for line in entry.flags)
+        for form, target in forms.items():
+            one = form == -1 or (form == singular and len(forms) > 1)
+            plural = entry.fields.get("msgid_plural", source)
+            pairs.append(
+                TextPair(
+                    number(target.start), field_text(text, source if one else plural), field_text(text, target),
+                    field_text(text, context) if context else None, "fuzzy" if fuzzy else "",
+                    field_text(text, plural) if one and form != -1 else "",
+                )
+            )  # fmt: skip
+    return Bilingual(languages, pairs)
+
+
+FORMATS = (Format("po", (".po", ".pot"), read, _ENCODING, states=True, pairs=read_pairs),)
 
 
 class _Catalog:
-    def __init__(self, text: str, name: str, languages: LanguagePair):
-        self.text, self.name, self.languages = text, name, languages
+    def __init__(self, text: str, name: str, languages: LanguagePair, only: Sequence[str]):
+        self.text, self.name, self.languages, self.only = text, name, languages, only
         self.line_end = "\r\n" if "\r\n" in text else "\n"
         self.document = Document(text, [])
         self.forms, self.singular = 0, 0  # plural forms by the header: their number, or 0, and the form for 1
@@ -63,6 +92,11 @@ class _Catalog:
                 line = self.text.count("\n", 0, source.start) + 1
                 missing = "msgstr[0]" if "msgid_plural" in entry.fields else "msgstr"
                 raise GlossaError(f'{self.name}, line {line}: the entry has no {missing}. Add {missing} "" to it.')
+            elif FUZZY in self.only and self._is_fuzzy(entry):
+                self._clear(entry)
+                self._fill(entry, source, again=True)
+            elif UNTRANSLATED not in self.only:
+                continue
             elif all(each.is_empty for each in entry.translations.values()):
                 self._fill(entry, source)
             elif -1 not in entry.translations:
@@ -70,16 +104,35 @@ class _Catalog:
         note_added_forms(self.document, self.name, self.added)
         return self.document
 
-    def _fill(self, entry: Entry, source: Field, partly: bool = False) -> None:
-        """Fill the translations of an entry; with `partly`, some plural forms are there."""
+    def _is_fuzzy(self, entry: Entry) -> bool:
+        fuzzy = any("fuzzy" in flags_of(self.text[slice(*line)]) for line in entry.flags)
+        return fuzzy and not all(each.is_empty for each in entry.translations.values())
+
+    def _clear(self, entry: Entry) -> None:
+        """Remove the flag fuzzy, and the comments with the previous source."""
+        self._remove_fuzzy(entry)
+        start = min(each.start for each in entry.fields.values())
+        before = self._before_previous(start)
+        self.document.edits += [Edit(before, start, [])] if before < start else []
+
+    def _remove_fuzzy(self, entry: Entry) -> None:
+        for start, end in entry.flags:
+            others = ", ".join(flag for flag in flags_of(self.text[start:end]) if flag != "fuzzy")
+            kept = f"#, {others}{self.line_end}" if others else ""
+            self.document.edits.append(Edit(start, end, [kept]))
+
+    def _fill(self, entry: Entry, source: Field, partly: bool = False, again: bool = False) -> None:
+        """Fill the empty translations of an entry, or `again` all; with `partly`, some plural forms are there."""
         plural, forms = entry.fields.get("msgid_plural"), entry.translations
         if plural is None or -1 in forms:
-            self._copy(entry, source, [each for each in forms.values() if each.is_empty])
+            self._copy(entry, source, [each for each in forms.values() if again or each.is_empty])
             return
         numbers = range(self.forms or len(forms))
         singles = {self.singular} if len(numbers) > 1 else set()
         for own, wanted in ((source, singles), (plural, {*numbers} - singles)):
-            self._copy(entry, own, [each for number, each in forms.items() if number in wanted and each.is_empty])
+            self._copy(
+                entry, own, [each for number, each in forms.items() if number in wanted and (again or each.is_empty)]
+            )
         if partly or not self._has_words(plural):
             return
         last = forms[max(forms)]
@@ -102,11 +155,16 @@ class _Catalog:
         places = list(self._places(source, flags)) if targets else []
         if not places:
             return
-        start = self._before_previous(min(each.start for each in entry.fields.values()))
+        end = min(each.start for each in entry.fields.values())
+        start = self._before_previous(end)
+        if any(not each.is_empty for each in targets):  # comments with the previous source are removed
+            flag = Edit(start, end, [f"#, fuzzy{self.line_end}"])
+        else:
+            flag = Edit(start, start, [f"#, fuzzy{self.line_end}"])
         context = entry.fields.get("msgctxt")
         for place in places:
             place.usage = replace(place.usage, context=field_text(self.text, context) if context else None)
-            place.review = Review([Edit(start, start, [f"#, fuzzy{self.line_end}"])])
+            place.review = Review([flag])
         self.document.places += places
         self.document.edits += [Edit(*target.span, [source.span]) for target in targets]
 
@@ -149,10 +207,7 @@ class _Catalog:
             self.document.edits.append(Edit(own.end, own.end, [f'{self.line_end}"{line}"']))
             header += line
         if len(self.document.edits) > before:
-            for start, end in entry.flags:
-                others = ", ".join(flag for flag in flags_of(self.text[start:end]) if flag != "fuzzy")
-                kept = f"#, {others}{self.line_end}" if others else ""
-                self.document.edits.append(Edit(start, end, [kept]))
+            self._remove_fuzzy(entry)
         self.forms, self.singular = plural_forms(header, self.name)
 
     def _filled(self, line: str) -> str:

@@ -29,11 +29,16 @@ _LITERAL = rf"<(?P<literal>{'|'.join(sorted(RULES.alone))})(?:\s[^<>]*)?>(?P<wor
 _MARK = re.compile(rf"{_TAG.pattern}|(?<![ \t])(?:[ \t]*+\r?\n\s*+|[ ]*+\t[ \t]*+)")
 _BAR = r"(?<![ |])[ ]*+\|(?!\|)[ ]*"  # between plural forms: `an apple|apples`
 _COUNT = r"(?:\{\d+\}|[\[\]][-\d,.*Inf ]+[\[\]])[ ]*"  # of Laravel and Symfony, before a plural form
+LOOKED_AT = 10_000  # characters that tell a text from a name; spans are searched in no more
+# The address of a reference in reStructuredText, and a parameter of CircleCI.
+_KEPT = r"<[^<>`\n]+>(?=`)|<<[\w. -]+>>"
 _COMMAND = re.compile(r"(?<!\w)--?[A-Za-z]|[`=\\]|\|\|")
 _PAIRS = {")": "(", "]": "[", "}": "{", ">": "<"}
 # Names in programs, which have a mark, a digit or a capital inside, and no space.
-_NAME = re.compile(r"(?=[:#@$._/-]|\S*(?:\w[_#/\\]\w|[./*]\*|\*[./]|[a-z][A-Z]|\d|\w[.:]\w))\S+")
-_CODE = re.compile(r"\A\^.*\$\Z|\A\S+/\Z|__\w+__|[\w)\]] [=!<>]= |\w\(\);?\Z")  # patterns, folders and programs
+_NAME = re.compile(r"(?=[:#@$._/-]|\S*(?:\w[_#@/\\]\w|[./*]\*|\*[./]|[a-z][A-Z]|\d|\w[.:]\w))\S+")
+_CODE = re.compile(
+    r"\A\^.*\$\Z|\(\?[:=!<P]|\A\S+/\Z|__\w+__|[\w)\]] [=!]==? |\A\S+\(\);?\Z"
+)  # patterns, folders and programs
 # Low lines that are no marks of accelerators.
 _NAMED = re.compile(r"[^\W_]_[^\W_].*[^.]\.\s*\Z|[A-Z\d]_[A-Z\d]", re.S)  # in a sentence; JAVA_HOME, x86_64
 
@@ -46,7 +51,7 @@ def marked_parts(parts: Sequence[Part], kept: str = "") -> list[Part]:
     shown = "".join(part.text if part.kind == "text" else "\ufffc" for part in parts)
     cutter = Cutter(parts)
     done: list[Part] = []
-    patterns = [_LITERAL, _MARK.pattern, _bars(shown), f"(?P<kept>{kept})" if kept else ""]
+    patterns = [f"(?P<kept>{kept})" if kept else "", _LITERAL, _MARK.pattern, _bars(shown)]
     for found in re.finditer("|".join(filter(None, patterns)), shown):
         done += cutter.up_to(found.start())
         start, end = cutter.span_up_to(found.end())
@@ -61,7 +66,26 @@ def marked_parts(parts: Sequence[Part], kept: str = "") -> list[Part]:
         else:
             kind = "close" if found[0].startswith("</") else "alone" if found["empty"] else "open"
             done.append(Part(kind, start, end, "", found["tag"] or ""))
-    return list(_joined_ends([*done, *cutter.up_to(len(shown))]))
+    return list(_joined_ends(_with_spaces([*done, *cutter.up_to(len(shown))])))
+
+
+def _with_spaces(parts: list[Part]) -> list[Part]:
+    """Parts in which the spaces around the end of a text belong to the end, so that they stay."""
+    for index, end in enumerate(parts):
+        if end.kind != "end":
+            continue
+        for other, text in ((index - 1, str.rstrip), (index + 1, str.lstrip)):
+            part = parts[other] if 0 <= other < len(parts) else end
+            bare = text(part.text)
+            if part.kind != "text" or not bare or part.end - part.start != len(part.text):
+                continue
+            if other < index:
+                parts[other] = part._replace(end=part.start + len(bare), text=bare)
+                parts[index] = parts[index]._replace(start=parts[other].end)
+            else:
+                parts[other] = part._replace(start=part.end - len(bare), text=bare)
+                parts[index] = parts[index]._replace(end=parts[other].start)
+    return parts
 
 
 def _joined_ends(parts: Iterable[Part]) -> Iterator[Part]:
@@ -106,7 +130,8 @@ def _is_balanced(text: str) -> bool:
 
 
 def is_text(text: str) -> bool:
-    """Whether a string is a text for people, rather than a name, an address or a value."""
+    """Whether a string is a text for people, rather than a name, an address or a value. Its beginning decides."""
+    text = text[:LOOKED_AT]
     position, rest = 0, []
     for start, end in find_spans(text):
         rest.append(text[position:start])
@@ -140,7 +165,7 @@ def string_places(
     if named and not is_text("".join(part.text for part in parts)):
         return
     parts = parts if named else _without_brackets(parts)
-    own = trimmed(marked_parts(parts, "|".join(filter(None, (kept, GLUED if printf else "")))))
+    own = trimmed(marked_parts(parts, "|".join(filter(None, (_KEPT, kept, GLUED if printf else "")))))
     if not has_words(own):
         return
     place = Place(own, Writing(spelled(own, text, escape), literal), usage=Usage(label=True))
@@ -165,7 +190,7 @@ def _without_accelerator(place: Place, mark: str) -> Place:
     """A place without its mark of an accelerator, if it has one; the mark is written into the translation."""
     shown = "".join(part.text if part.kind == "text" else "\ufffc" for part in place.parts)
     found = list(ACCELERATORS[mark].finditer(shown))
-    if len(found) != 1 or shown.count(mark) != 1:
+    if len(found) != 1 or shown.count(mark) != 1 or len(shown) > LOOKED_AT:
         return place
     cutter, at = Cutter(place.parts), found[0].start()
     if any(start <= at < end for start, end in find_spans(shown[:at] + shown[at + 1 :])):

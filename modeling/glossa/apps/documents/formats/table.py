@@ -4,7 +4,7 @@ Or cells of columns that are chosen are translated in place.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from ....readers.columns import Columns
 from ....translate.texts.tags import Piece
 from ..places import Document, Edit, Place, Written, as_string
 from .encoding import UTF_16
-from .format import Format, LanguagePair
+from .format import Bilingual, Format, LanguagePair, TextPair
 from .keys import Keys
 from .strings import string_places
 from .tokens import cut
@@ -44,6 +44,27 @@ def read(text: str, name: str, languages: LanguagePair, keys: Keys | None = None
         for cell in (row[column] for _, row in rows[1:] for column in columns if column < len(row)):
             document.places += _places_in(document, cell, separator)
         return document
+    for _, source, target in _sides(rows, header, name, languages):
+        if not _content(text, target).strip():
+            _fill(document, source, target, separator)
+    return document
+
+
+def read_pairs(text: str, name: str, languages: LanguagePair) -> Bilingual:
+    """The cells of the source and target columns. Raises `GlossaError` like `read`."""
+    rows = list(_rows(text, _separator(text)))
+    header = [_content(text, cell) for cell in rows[0][1]] if rows else []
+    sides = _sides(rows, header, name, languages)
+    return Bilingual(languages, [TextPair(line, *(_content(text, each) for each in both)) for line, *both in sides])
+
+
+FORMATS = (Format("table", (".csv", ".tsv"), read, UTF_16, takes_keys=True, pairs=read_pairs),)
+
+
+def _sides(
+    rows: Sequence[tuple[int, list[Cell]]], header: list[str], name: str, languages: LanguagePair
+) -> Iterator[tuple[int, Cell, Cell]]:
+    """The line of each row, and its cells of the source and target columns."""
     names = [("source", "target")]
     if languages.source and languages.target:
         names.insert(0, (languages.source, languages.target))
@@ -59,12 +80,7 @@ def read(text: str, name: str, languages: LanguagePair, keys: Keys | None = None
     for line, row in rows[1:]:
         if len(row) <= max(source, target):
             raise GlossaError(f"{name}, line {line}: the row has {len(row)} cells, not {len(header)}. Repair it.")
-        if not _content(text, row[target]).strip():
-            _fill(document, row[source], row[target], separator)
-    return document
-
-
-FORMATS = (Format("table", (".csv", ".tsv"), read, UTF_16, takes_keys=True),)
+        yield line, row[source], row[target]
 
 
 def _fill(document: Document, own: Cell, target: Cell, separator: str) -> None:

@@ -154,17 +154,26 @@ def attribute_places(text: str, token: Token, rules: Rules) -> Iterator[Place]:
     templates = find_templates(tag)
     tag, own = masked(tag, templates), Token(token.kind, 0, len(tag), token.name)
     given = attributes(tag, own)
-    statements = [each.start for each in templates if not each.printed]
+    statements = [each for each in templates if not each.printed]
     names = [name for name, elements in rules.attributes.items() if "*" in elements or token.name in elements]
-    if token.name == "meta" and {given.get("name", "").lower(), given.get("property", "").lower()} & rules.metadata:
+    if (
+        token.name == "meta"
+        and {given.get(name, "").lower() for name in ("name", "property", "itemprop")} & rules.metadata
+    ):
         names = [*names, "content"]
     if token.name == "input" and given.get("type", "").lower() in ("submit", "button", "reset"):
         names = [*names, "value"]
     for name in names:
         found = attribute_range(tag, own, name) if given.get(name, "").strip() else None
-        if found and not any(found[0] <= start < found[1] for start in statements):
-            parts = text_parts(text, token.start + found[0], token.start + found[1])
-            yield from places_of(parts, text, _escape_in(tag[found[0] - 1]))
+        if found is None:
+            continue
+        parts, position = [], token.start + found[0]
+        for start, end, _ in (each for each in statements if found[0] <= each.start < found[1]):
+            parts += text_parts(text, position, token.start + start)
+            position = token.start + end
+            parts.append(Part("end", token.start + start, position))
+        parts += text_parts(text, position, token.start + found[1])
+        yield from places_of(parts, text, _escape_in(tag[found[0] - 1]))
 
 
 def _escape_in(quote: str) -> Callable[[str], str]:

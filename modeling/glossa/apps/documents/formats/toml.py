@@ -3,7 +3,9 @@
 import json
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from ....base.errors import GlossaError
 from ..places import Document
@@ -35,7 +37,7 @@ def read(text: str, name: str, languages: LanguagePair) -> Document:
     except RecursionError as error:
         raise GlossaError(f"{name}: not TOML that can be read: it is nested too deeply. Flatten it.") from error
     document = Document(text, [])
-    for start, end in _values(text):
+    for _, (start, end) in _values(text):
         mark = 3 if text[start : start + 3] in ('"""', "'''") else 1
         basic = text[start] == '"'
         parts = cut(text, start + mark, end - mark, _ESCAPE if basic else None, _decode, collapse=False)
@@ -43,33 +45,60 @@ def read(text: str, name: str, languages: LanguagePair) -> Document:
     return document
 
 
-FORMATS = (Format("toml", (".toml",), read),)
+def values(text: str, name: str) -> dict[str, tuple[int, int]]:
+    """The characters of each string, including quotes, by its dotted keys."""
+    return dict(_values(text))
 
 
-def _values(text: str) -> Iterator[tuple[int, int]]:
-    """The characters of each string value, including quotes."""
-    around: list[str] = []  # open brackets of values
-    is_value = is_header = False
+FORMATS = (Format("toml", (".toml",), read, values=values),)
+
+
+@dataclass
+class _Open:
+    """A bracket of a value that is open: the keys that lead to its values, and in an array how many came before."""
+
+    bracket: str
+    path: list[str]
+    number: int = 0
+
+
+def _values(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
+    """The characters of each string value, including quotes, with its dotted keys."""
+    around: list[_Open] = []
+    tables: Counter[str] = Counter()  # of arrays of tables
+    section: list[str] = []
+    key: list[str] = []  # that is being read
+    header = ""  # the brackets of a header that is being read
+    is_value = False
     for found in _TOKEN.finditer(text, text.startswith("\ufeff")):
-        token = found[0]
+        token, inner = found[0], around[-1] if around else None
+        in_array = inner is not None and inner.bracket == "["
+        path = [*inner.path, *([str(inner.number)] if in_array else key)] if inner else [*section, *key]
         if token[0] == "#":
             continue
-        if token == "\n":
-            is_value, is_header = bool(around) and around[-1] == "[", False
+        if token == "\n" and not inner:
+            if header:
+                section = [*key, *([str(tables[".".join(key)])] if header == "[[" else [])]
+                tables[".".join(key)] += 1
+            key, header, is_value = [], "", False
+        elif token in "[{" and (is_value or in_array):
+            around.append(_Open(token, path))
+            key, is_value = [], False
+        elif token in "]}" and inner:
+            around.pop()
+            key, is_value = [], False
+        elif token == "[":
+            header += token
         elif token == "=":
             is_value = True
-        elif token in ("[", "{") and (is_value or around):
-            around.append(token)
-            is_value = token == "["
-        elif token in ("]", "}") and around:
-            around.pop()
-            is_value = bool(around) and around[-1] == "["
-        elif token == "[":
-            is_header = True
-        elif token == ",":
-            is_value = bool(around) and around[-1] == "["
-        elif token[0] in "\"'" and is_value and not is_header:
-            yield found.span()
+        elif token == "," and inner:
+            inner.number += 1
+            key, is_value = [], False
+        elif is_value or in_array:
+            if token[0] in "\"'":
+                yield ".".join(path), found.span()
+        elif token not in (".", "]", "\n"):
+            key.append(token.strip("\"'"))
 
 
 def _decode(escape: str) -> str:

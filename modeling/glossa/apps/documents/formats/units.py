@@ -12,6 +12,7 @@ from .strings import string_places
 from .tokens import Token, attribute_range, attributes, escape_xml, matching_tags, text_parts
 from .xml_positions import xml_tokens
 
+_NAME, _NUMBER = re.compile(r"</?[\w:.-]+"), re.compile(r"""\s(?:id|i|x|rid|startRef)\s*=\s*["']([^"']*)""")
 _OPENS, _CLOSES = ("bpt", "bx", "sc"), ("ept", "ex", "ec")
 
 
@@ -68,6 +69,21 @@ class Units:
     def content(self, index: int) -> str:
         """The content of an element."""
         return self.text[slice(*self.inside(index))]
+
+    def shown(self, index: int | None) -> str:
+        """The text of an element, in which codes are tags such as `<g 1>`; "" without an element."""
+        if index is None or self.tokens[index].kind == "empty":
+            return ""
+        parts = self.parts(index + 1, self.ends[index])
+        return "".join(part.text if part.kind == "text" else self._tag(part) for part in parts)
+
+    def _tag(self, part: Part) -> str:
+        raw = self.text[part.start : part.end]
+        found = _NAME.match(raw)
+        if found is None:
+            return ""  # a comment
+        number = _NUMBER.search(raw, 0, raw.find(">"))
+        return f"{found[0]} {number[1]}>" if number else f"{found[0]}>"
 
     def inside(self, index: int) -> tuple[int, int]:
         """The characters of the content of an element."""

@@ -1,18 +1,26 @@
 """String catalogs of Xcode: keys without a text in the target language get one."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 
 from ....base.errors import GlossaError
-from ..places import Document, Edit, Written
-from .format import Format, LanguagePair
+from ..places import Document, Edit, Review, Written
+from .format import FUZZY, UNTRANSLATED, Format, LanguagePair
 from .json import Node, escape_for, read_nodes, value_places
 from .language import note_added_forms, plural_categories
 from .printf import Printf
 from .stringsdict import VARIABLE
 
+_DONE, _REVIEW = '"translated"', '"needs_review"'  # states
+_STATE = re.compile(r'"state"\s*:\s*("[^"]*")')
+_REVIEWED = re.compile(r'"state"\s*:\s*"(?:needs_review|new)"')
 
-def read(text: str, name: str, languages: LanguagePair) -> Document:
-    """The strings. Raises `GlossaError` if the file is not a catalog, or the target language is unknown."""
+
+def read(text: str, name: str, languages: LanguagePair, only: Sequence[str] = (UNTRANSLATED,)) -> Document:
+    """The strings without a translation, or with one that needs review, as in `only`.
+
+    Raises `GlossaError` if the file is not a catalog, or the target language is unknown.
+    """
     root = read_nodes(text, name)
     strings, source = root.items.get("strings"), root.items.get("sourceLanguage")
     if strings is None or strings.kind != "object" or source is None:
@@ -25,12 +33,12 @@ def read(text: str, name: str, languages: LanguagePair) -> Document:
     catalog = _Catalog(text, text[source.start + 1 : source.end - 1], languages.target.replace("_", "-"))
     for key, node in strings.items.items():
         if node.kind == "object":
-            catalog.fill(node, strings.keys[str(key)])
+            catalog.fill(node, strings.keys[str(key)], only)
     note_added_forms(catalog.document, name, catalog.added)
     return catalog.document
 
 
-FORMATS = (Format("xcstrings", (".xcstrings",), read),)
+FORMATS = (Format("xcstrings", (".xcstrings",), read, states=True),)
 
 
 class _Catalog:
@@ -40,21 +48,42 @@ class _Catalog:
         self.document = Document(text, [])
         self.added = 0
 
-    def fill(self, node: Node, key: tuple[int, int]) -> None:
+    def fill(self, node: Node, key: tuple[int, int], only: Sequence[str]) -> None:
         """Add the translation of a string, unless it has one or must not be translated."""
         should = node.items.get("shouldTranslate")
         if should is not None and self.text[should.start : should.end] == "false":
             return
         localizations = node.items.get("localizations")
         known = {} if localizations is None else localizations.items
-        if self.target in known:
+        there = known.get(self.target)
+        if there is not None and not (FUZZY in only and _REVIEWED.search(self.text, there.start, there.end)):
+            return
+        if there is None and UNTRANSLATED not in only:
             return
         own = known.get(self.source)
+        first = len(self.document.places)
         value = Node("string", *key)  # without a source text, the key is translated
         self._translate([value] if own is None else list(self._values(own)))
+        states = [] if own is None else list(_STATE.finditer(self.text, own.start, own.end))
         copied: list[Written] = [(own.start, own.end)] if own else self._unit(key)
         written: list[Written] = [f'"{self.target}" : ', *copied]
-        if known:
+        self._insert(node, written if there is None else copied, there)
+        doubt = [Edit(*each.span(1), [_REVIEW], copied=True) for each in states]
+        if own is None:
+            last = self.document.edits[-1]
+            new = [_REVIEW.join(each.split(_DONE)) if isinstance(each, str) else each for each in last.written]
+            doubt = [last._replace(written=new)]
+        for place in self.document.places[first:]:
+            place.review = Review(doubt)
+
+    def _insert(self, node: Node, written: list[Written], there: Node | None) -> None:
+        """Write a localization of a string, or the content of the one that is there."""
+        localizations = node.items.get("localizations")
+        known = {} if localizations is None else localizations.items
+        if there is not None:
+            self.document.edits.append(Edit(there.start, there.end, written))
+        elif known:
+            assert localizations is not None
             first = localizations.keys[next(iter(localizations.keys))][0]
             space = self.text[self.text.rfind("\n", 0, first) :][: first - self.text.rfind("\n", 0, first)]
             self.document.edits.append(Edit(first, first, [*written, "," + (space if space.isspace() else " ")]))
@@ -66,7 +95,7 @@ class _Catalog:
             self.document.edits.append(Edit(at, at, [' "localizations" : { ', *written, f" }}{comma}"]))
 
     def _unit(self, key: tuple[int, int]) -> list[Written]:
-        return ['{ "stringUnit" : { "state" : "translated", "value" : ', key, " } }"]
+        return [f'{{ "stringUnit" : {{ "state" : {_DONE}, "value" : ', key, " } }"]
 
     def _values(self, node: Node) -> Iterator[Node]:
         """The strings of a localization."""

@@ -1,13 +1,13 @@
 """XLIFF 1.2 and 2.0: units without a finished translation get one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from ....translate.interface import UsedMatch
 from ..places import Document, Edit, Recalled
 from .encoding import XML
-from .format import Format, LanguagePair
+from .format import FUZZY, UNTRANSLATED, Bilingual, Format, LanguagePair, TextPair
 from .language import check_target, note_source
 from .tokens import escape_xml
 from .units import Units, local
@@ -39,25 +39,60 @@ class UnitMatches:
         self.copied, self.doubtful = self.copied and new.copied, self.doubtful or new.doubtful
 
 
-def read(text: str, name: str, languages: LanguagePair) -> Document:
-    """The units without a finished translation. Raises `GlossaError` if the file is not XLIFF."""
-    return _Reader(text, name, languages).read()
+def read(text: str, name: str, languages: LanguagePair, only: Sequence[str] = (UNTRANSLATED,)) -> Document:
+    """The units without a finished translation, or with one that needs review, as in `only`.
+
+    Raises `GlossaError` if the file is not XLIFF.
+    """
+    return _Reader(text, name, languages, only).read()
 
 
-FORMATS = (Format("xliff", (".xliff", ".xlf", ".sdlxliff", ".mqxliff", ".mxliff"), read, XML),)
+def read_pairs(text: str, name: str, languages: LanguagePair) -> Bilingual:
+    """The units that may be translated; of segmented units, each segment. Raises `GlossaError` if it is not XLIFF."""
+    return _Reader(text, name, languages).pairs()
+
+
+_ENDINGS = (".xliff", ".xlf", ".sdlxliff", ".mqxliff", ".mxliff")
+FORMATS = (Format("xliff", _ENDINGS, read, XML, states=True, pairs=read_pairs),)
 
 
 class _Reader(Units):
-    def __init__(self, text: str, name: str, languages: LanguagePair):
+    def __init__(self, text: str, name: str, languages: LanguagePair, only: Sequence[str] = (UNTRANSLATED,)):
         super().__init__(text, name, "xliff")
+        self.only = only
         self.languages = languages
         self.matched: dict[int, dict[int, str]] = {}  # the matches of a unit of XLIFF 2, by segment
 
+        self.second = self.given(self.tokens.index(self.root)).get("version", "1.2").startswith("2")
+
     def read(self) -> Document:
+        self._languages(self.tokens.index(self.root), self.second)
+        for index, around in self._open_units():
+            self._unit(index, around, self.second)
+        return self.document
+
+    def pairs(self) -> Bilingual:
+        found = []
+        for index, _ in self._open_units():
+            own, theirs = self.child(index, "source"), self.child(index, "target")
+            given = self.given(index)
+            state = self.given(index if self.second or theirs is None else theirs).get("state", "")
+            unfinished = state if state in _UNFINISHED or state.startswith("needs-") else ""
+            unfinished = "not approved" if given.get("approved") == "no" and not unfinished else unfinished
+            segments, filled = (self._segments(each) for each in (self.child(index, "seg-source"), theirs))
+            sides = [(segments[each], filled[each]) for each in filled if each in segments] or [(own, theirs)]
+            line = self.line_number(self.tokens[index].start)
+            found += [TextPair(line, self.shown(one), self.shown(two), None, unfinished) for one, two in sides]
         root = self.tokens.index(self.root)
-        second = self.given(root).get("version", "1.2").startswith("2")
-        self._languages(root, second)
-        unit_name = "segment" if second else "trans-unit"
+        given = self.given(root if self.second else (self.child(root, "file") or root))
+        names = ("srclang", "trglang") if self.second else ("source-language", "target-language")
+        source, target = (given.get(name) for name in names)
+        languages = LanguagePair(self.languages.source or source, self.languages.target or target)
+        return Bilingual(languages, found)
+
+    def _open_units(self) -> Iterator[tuple[int, int]]:
+        """The units of XLIFF 1.2 or segments of XLIFF 2 that may be translated, with the unit around the segments."""
+        unit_name = "segment" if self.second else "trans-unit"
         around = 0  # the unit of XLIFF 2 around the segments
         closed: list[bool] = []  # whether each open element must not be translated
         for index, token in enumerate(self.tokens):
@@ -66,10 +101,9 @@ class _Reader(Units):
                 closed.append((closed[-1] if closed else False) if wanted is None else wanted == "no")
                 around = index if local(token) == "unit" else around
                 if local(token) == unit_name and not closed[-1]:
-                    self._unit(index, around, second)
+                    yield index, around
             elif token.kind == "close" and closed:
                 closed.pop()
-        return self.document
 
     def _languages(self, root: int, second: bool) -> None:
         """Check the languages of the file, and add the target language, which XLIFF 2 requires."""
@@ -89,7 +123,10 @@ class _Reader(Units):
         if source is None or self.tokens[source].kind != "open" or self._is_locked(index):
             return
         state = self.given(index if second else source if target is None else target).get("state")
-        finished = target is not None and bool(self.content(target).strip()) and state not in _UNFINISHED
+        has_text = target is not None and bool(self.content(target).strip())
+        needs_review = has_text and (state or "").startswith("needs-") and state not in _UNFINISHED
+        own_state = FUZZY if needs_review else UNTRANSLATED if not has_text or state in _UNFINISHED else ""
+        finished = own_state not in self.only
         own, theirs = ({} if second else self._segments(each) for each in (self.child(index, "seg-source"), target))
         locked = {self.given(each).get("id") for each in self._all_inside(index) if self._is_locked(each)}
         own = {number: each for number, each in own.items() if number not in locked}

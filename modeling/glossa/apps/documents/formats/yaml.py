@@ -10,11 +10,12 @@ from typing import Any
 import yaml
 
 from ....base.errors import GlossaError
+from ....base.languages import language_code
 from ....translate.texts.tags import Part, Piece
 from ..places import Document, Edit, Place, Written, as_string, spelled
 from .format import Format, LanguagePair
 from .keys import Keys, joined
-from .language import missing_keys, note_added_forms
+from .language import missing_keys
 from .plain import filling
 from .strings import is_text, marked_parts, string_places
 from .tokens import cut, trimmed
@@ -35,19 +36,42 @@ def read(text: str, name: str, languages: LanguagePair, keys: Keys | None = None
 
     Raises `GlossaError`, with the line, if the file is not YAML.
     """
+    document = Document(text, [])
     shift = text.startswith("\ufeff")
-    document, added = Document(text, []), 0
-    try:
-        for root in yaml.compose_all(text[shift:], LOADER):
-            chosen: set[int] = set()
-            for node, flow, path in _values(root, set(), False):
-                if keys is not None and not keys.chosen(path):
-                    continue
-                start, end = node.start_mark.index + shift, node.end_mark.index + shift
-                document.places += _places(text, start, end, node.style, flow)
+    for root in _roots(text, name):
+        chosen: set[int] = set()
+        for node, flow, path in _values(root, set(), False):
+            if keys is None or keys.chosen(path):
+                document.places += _places(text, *_span(node, shift), node.style, flow)
                 chosen.add(id(node))
-            if languages.target:
-                added += _add_forms(root, document, shift, languages.target, chosen)
+        if languages.target:
+            _add_forms(root, document, shift, languages.target, chosen)
+    document.places.sort(key=lambda place: place.start)
+    return document
+
+
+def values(text: str, name: str) -> dict[str, tuple[int, int]]:
+    """The characters of each string, by its dotted keys, and of the root if it is a language, as in Rails."""
+    shift, found = text.startswith("\ufeff"), {}
+    for number, root in enumerate(_roots(text, name)):
+        start = f"{number}." if number else ""
+        before = ""
+        if own := _locale(root):
+            before, found[f"{start}(language)"] = f"{own.value}.", _span(own, shift)
+        for node, _, path in _values(root, set(), False):
+            first, last = _span(node, shift)
+            first = _PROPERTIES.match(text, first, last).end()
+            found[start + path.removeprefix(before)] = first, first + len(text[first:last].rstrip())
+    return found
+
+
+FORMATS = (Format("yaml", (".yaml", ".yml"), read, takes_keys=True, values=values),)
+
+
+def _roots(text: str, name: str) -> list[Any]:
+    """The documents of a file. Raises `GlossaError`, with the line, if it is not YAML."""
+    try:
+        return list(yaml.compose_all(text.removeprefix("\ufeff"), LOADER))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
@@ -55,39 +79,46 @@ def read(text: str, name: str, languages: LanguagePair, keys: Keys | None = None
         raise GlossaError(f"{name}{line}: not YAML: {reason}. Repair it.") from error
     except RecursionError as error:
         raise GlossaError(f"{name}: not YAML that can be read: it is nested too deeply. Flatten it.") from error
-    document.places.sort(key=lambda place: place.start)
-    note_added_forms(document, name, added)
-    return document
 
 
-FORMATS = (Format("yaml", (".yaml", ".yml"), read, takes_keys=True),)
+def _locale(root: Any) -> Any:
+    """The only key of a file, if it is the code of a language, as in files of Rails; else None."""
+    if not isinstance(root, yaml.MappingNode) or len(root.value) != 1:
+        return None
+    own, inner = root.value[0]
+    named = isinstance(own, yaml.ScalarNode) and isinstance(inner, yaml.MappingNode) and len(own.value) > 1
+    return own if named and language_code(own.value) and len(re.split("[-_]", own.value)[0]) < 4 else None
 
 
-def _add_forms(root: Any, document: Document, shift: int, target: str, chosen: set[int]) -> int:
-    """Add the plural forms that mappings lack, as copies of the general form. Returns the number of added forms."""
-    text, added, seen = document.text, 0, set()
+def _span(node: Any, shift: int) -> tuple[int, int]:
+    return node.start_mark.index + shift, node.end_mark.index + shift
+
+
+def _add_forms(root: Any, document: Document, shift: int, target: str, chosen: set[int]) -> None:
+    """Add the plural forms that mappings lack, as copies of the general form."""
+    text, seen = document.text, set()
     line_end = "\r\n" if "\r\n" in text else "\n"
-    stack = [root]
+    locale = _locale(root)
+    stack = [(root.value[0][1] if locale else root, "")]
     while stack:
-        node = stack.pop()
+        node, path = stack.pop()
         if id(node) in seen or not isinstance(node, yaml.CollectionNode):
             continue
         seen.add(id(node))
         if isinstance(node, yaml.SequenceNode):
-            stack += node.value
+            stack += [(child, joined(path, number)) for number, child in enumerate(node.value)]
             continue
-        stack += [value for _, value in node.value]
+        stack += [(value, joined(path, key.value)) for key, value in node.value]
         by_name = {key.value: (key, value) for key, value in node.value if isinstance(key, yaml.ScalarNode)}
         for name, missing in missing_keys(by_name, target):
             key, other = by_name[name]
             if id(other) not in chosen or other.style in ("|", ">") or other.start_mark.index < key.end_mark.index:
                 continue
-            start, end = (mark.index + shift for mark in (other.start_mark, other.end_mark))
+            start, end = _span(other, shift)
             start = _PROPERTIES.match(text, start, end).end()
             before = ", " if node.flow_style else line_end + " " * key.start_mark.column
-            document.edits += [Edit(end, end, [f"{before}{each}: ", (start, end)]) for each in missing]
-            added += len(missing)
-    return added
+            for each in missing:
+                document.add_form(joined(path, each), Edit(end, end, [f"{before}{each}: ", (start, end)]))
 
 
 def _values(node: Any, seen: set[int], flow: bool, path: str = "") -> Iterator[tuple[Any, bool, str]]:

@@ -1,0 +1,89 @@
+"""Check translations by rule: `glossa check app.po fr.xliff`, or `glossa check --source en.txt --translation fr.txt`.
+
+Files have texts and their translations: PO, XLIFF, TMX, TS, CSV or TSV. The rules are those for the translations of
+`glossa translate`:
+
+    untranslated   no translation, or one that is fuzzy or unfinished
+    copied, repetitive, short, long   what cannot be a translation of the text
+    tags, placeholders, addresses, numbers   those of the text and of the translation differ
+    spaces         double ones, missing ones after punctuation, other ones at an end
+    end            ends with another mark than the text, by the rules of the language
+    terms          a term of --glossary is missing
+    forbidden      a word of --forbid
+    inconsistent   another translation of the same text, in any of the files
+
+Each problem is a line: file, line, rule and what is wrong. The exit status is 1 if there is one.
+"""
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..apps.documents.checks import RULES, Checks, length_ratio
+from ..apps.documents.formats.format import Bilingual, LanguagePair, TextPair
+from ..apps.documents.formats.opening import open_pairs
+from ..base.errors import GlossaError
+from ..base.languages import language_code
+from .align import read_pairs
+from .options import argument, flag, option, read
+from .shared_options import GlossaryOptions, LanguageOptions
+
+
+@dataclass(frozen=True)
+class CheckOptions(LanguageOptions, GlossaryOptions):
+    """The options of `glossa check`."""
+
+    files: list[Path] = argument("files of texts and their translations", metavar="FILE", nargs="*", default=[])
+    source: Path | None = option("file of texts, one in a line", metavar="FILE")
+    translation: Path | None = option("file whose lines are the translations of those in --source", metavar="FILE")
+    skip: list[str] | None = option("rules that are left out", choices=RULES, metavar="RULE")
+    json: bool = flag("write each problem as JSON: file, line, rule, detail, source, target")
+
+
+def parse(argv: list[str]) -> CheckOptions:
+    return read(CheckOptions, "check", __doc__, argv)
+
+
+def main(argv: list[str]) -> None:
+    options = parse(argv)
+    if (options.source is None) != (options.translation is None) or not (options.files or options.source):
+        raise GlossaError("Give files with translations, or --source FILE and --translation FILE.")
+    codes = (options.source_language, options.target_language)
+    given = LanguagePair(*map(_plain, codes))
+    counts: Counter[str] = Counter()
+    total = broken = 0
+    known: dict = {}
+    for name, (languages, pairs) in _opened(options, given):
+        languages = LanguagePair(*map(_plain, (languages.source, languages.target)))
+        checks = Checks(languages, options.read_glossary(languages), options.forbid, length_ratio(pairs), known)
+        for pair in pairs:
+            place = f"{name}:{pair.line}"
+            found = [each for each in checks.find(pair, place) if each.rule not in (options.skip or ())]
+            total, broken = total + 1, broken + bool(found)
+            for rule, detail in found:
+                counts[rule] += 1
+                row = {"file": name, "line": pair.line, "rule": rule, "detail": detail}
+                row |= {"source": pair.source, "target": pair.target}
+                print(json.dumps(row, ensure_ascii=False) if options.json else f"{place}: {rule}: {detail}")
+    kinds = ", ".join(f"{count:,} {rule}" for rule, count in counts.most_common())
+    print(f"{broken:,} of {total:,} translations have problems{': ' if kinds else ''}{kinds}.", file=sys.stderr)
+    if broken:
+        sys.stdout.flush()
+        sys.exit(1)
+
+
+def _plain(code: str | None) -> str | None:
+    """The code of a language without its region."""
+    return language_code(code) or code if code else None
+
+
+def _opened(options: CheckOptions, given: LanguagePair) -> Iterator[tuple[str, Bilingual]]:
+    """The name of each file, its languages and its pairs."""
+    for path in options.files:
+        yield str(path), open_pairs(path, given)
+    if options.source and options.translation:
+        lines = zip(*read_pairs(options.source, options.translation), strict=True)
+        yield str(options.translation), Bilingual(given, [TextPair(n, *pair) for n, pair in enumerate(lines, 1)])

@@ -1,0 +1,118 @@
+"""`glossa check`: what is wrong with translations, by file and line."""
+
+import json
+
+import pytest
+
+from glossa.apps.documents.checks import Checks, length_ratio
+from glossa.apps.documents.formats.format import LanguagePair, TextPair
+from glossa.cli.check import main
+
+RIGHT = [
+    ("Save %s to %d files.", "%2$d Dateien nach %1$s sichern."),  # numbered arguments in another order
+    ("<b>Save</b> all files", "<b>Jede</b> Datei sichern"),
+    ("usage: copy <file>", "Aufruf: copy <Datei>"),  # a word in brackets is no tag
+    ("&Open 1,000.5 files...", "1.000,5 Dateien ö&ffnen …"),
+    ("It costs 5&nbsp;km.", "Es kostet 5 km."),
+    ("translator-credits", "Anna <anna@example.org>"),
+]
+WRONG = [
+    ("placeholders", "Save %s to %d files.", "%d Dateien nach %s sichern."),
+    ("placeholders", "Open {name}", "Öffne"),
+    ("tags", "<b>Save</b> it", "<b>Sichern"),
+    ("addresses", "See https://a.example/x", "Siehe https://a.example/y"),
+    ("numbers", "There are 5 files in 20 folders", "Es sind 5 Dateien in 30 Mappen"),
+    ("spaces", "Save all files", "Jede  Datei sichern"),
+    ("spaces", "Save it. Then leave.", "Sichere das.Danach geh."),
+    ("spaces", "Name: ", "Name:"),
+    ("end", "All files are saved.", "Jede Datei ist gesichert"),
+    ("end", "Save all files", "Jede Datei sichern."),
+    ("untranslated", "Save all files", " "),
+    ("copied", "The files are in another folder", "The files are in another folder"),
+    ("repetitive", "Save all files", "Sichern sichern sichern sichern sichern sichern"),
+    ("short", "The files in the other folder on this computer cannot be found by you.", "So."),
+    ("long", "Save", "Jede Datei sichern, und dann das Haus verlassen"),
+]  # fmt: skip
+
+
+def rules(source, target, language="de", **options):
+    checks = Checks(LanguagePair("en", language), **options)
+    return {found.rule for found in checks.find(TextPair(1, source, target))}
+
+
+@pytest.mark.parametrize(("source", "target"), RIGHT)
+def test_right_translations_have_no_problem(source, target):
+    assert rules(source, target) == set()
+
+
+@pytest.mark.parametrize(("rule", "source", "target"), WRONG)
+def test_each_rule_finds_its_fault_alone(rule, source, target):
+    assert rules(source, target) == {rule}
+
+
+def test_the_translations_of_a_file_say_how_long_others_are():
+    pair = "The files in that folder cannot be found.", "Die."
+    assert rules(*pair) == set()
+    assert rules(*pair, length_ratio=length_ratio([TextPair(1, "A dog", "Ein Hund")] * 50)) == {"short"}
+    assert length_ratio([TextPair(1, "A dog", "Ein Hund")] * 49) is None
+
+
+def test_ends_and_spaces_follow_the_language():
+    assert rules("Name: ", "名前：", "ja") == set()
+    assert rules("Are you sure?", "Είστε σίγουροι;", "el") == set()
+    assert rules("All files are saved.", "บันทึกไฟล์ทั้งหมดแล้ว", "th") == set()
+    assert rules("Are you sure?", "Êtes-vous sûr\u202f?", "fr") == set()
+
+
+def test_the_form_for_one_may_leave_out_the_number_but_adds_no_other():
+    checks = Checks(LanguagePair("en", "de"))
+    assert checks.find(TextPair(1, "%d file", "Eine Datei", several="%d files")) == []
+    assert checks.find(TextPair(1, "One file", "%d Datei", several="%d files")) == []
+    (found,) = checks.find(TextPair(1, "%d file", "Datei %s", several="%d files"))
+    assert found == ("placeholders", "missing: %1$d, added: %1$s")
+
+
+def test_files_are_checked_and_the_status_says_so(tmp_path, capsys):
+    (tmp_path / "a.po").write_text(
+        'msgid ""\nmsgstr "Language: de\\n"\n\nmsgid "Open %s"\nmsgstr "Öffnen"\n\nmsgctxt "x"\nmsgid "Open %s"\n'
+        'msgstr "%s öffnen"\n\n#, fuzzy\nmsgid "Close"\nmsgstr "Zu"\n\n#~ msgid "Old"\n#~ msgstr "Alt."\n'
+    )
+    (tmp_path / "b.xlf").write_text(
+        '<xliff version="1.2"><file source-language="en" target-language="de"><body>\n'
+        '<trans-unit id="1"><source>Save <g id="1">it</g></source><target>Es <g id="2">sichern</g></target>'
+        '</trans-unit>\n<trans-unit id="2" translate="no"><source>Save.</source></trans-unit></body></file></xliff>'
+    )
+    (tmp_path / "c.ts").write_text(
+        '<TS language="de"><context><name>A</name><message><source>Close</source><translation>Zu.</translation>'
+        "</message></context></TS>"
+    )
+    (tmp_path / "d.tsv").write_text("source\ttarget\nSave\tSichern\nSave\tSpeichern\n")
+    (tmp_path / "e.tmx").write_text(
+        '<tmx version="1.4"><header srclang="en"/><body><tu><tuv xml:lang="en"><seg>Two</seg></tuv>\n'
+        '<tuv xml:lang="de"><seg>Zwei.</seg></tuv></tu></body></tmx>'
+    )
+    files = [str(tmp_path / name) for name in ("a.po", "b.xlf", "c.ts", "d.tsv", "e.tmx")]
+    with pytest.raises(SystemExit) as ended:
+        main([*files, "--target_language", "de", "--json"])
+    assert ended.value.code == 1
+    said = capsys.readouterr()
+    rows = [json.loads(line) for line in said.out.splitlines()]
+    assert [(row["file"][-4:].strip("/"), row["line"], row["rule"]) for row in rows] == [
+        ("a.po", 5, "placeholders"), ("a.po", 13, "untranslated"), (".xlf", 2, "tags"), ("c.ts", 1, "end"),
+        (".tsv", 3, "inconsistent"), (".tmx", 1, "end"),
+    ]  # fmt: skip
+    assert rows[2]["detail"] == "missing: <g 1>, added: <g 2>"
+    assert "6 of 8 translations have problems" in said.err
+    main([files[2], "--skip", "end"])  # nothing is left: the command ends normally
+
+
+def test_lines_of_two_files_with_a_glossary_and_forbidden_words(tmp_path, capsys):
+    (tmp_path / "en").write_text("The pump\nThe wheel\n")
+    (tmp_path / "de").write_text("Das Ding\nDas Rad\n")
+    (tmp_path / "terms.tsv").write_text("pump\tPumpe\nwheel\tRad\n")
+    sides = ["--source", str(tmp_path / "en"), "--translation", str(tmp_path / "de")]
+    with pytest.raises(SystemExit):
+        main([*sides, "--glossary", str(tmp_path / "terms.tsv"), "--forbid", "ding", "--target_language", "de"])
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.endswith("de:1: terms: pump is not Pumpe")
+    assert second.endswith("de:1: forbidden: Ding")
