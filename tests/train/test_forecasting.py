@@ -11,9 +11,10 @@ from glossa.train.evaluation.curves import CEILING, SHARE, Point, points_of, pre
 from glossa.train.forecasting import share_of_rates
 
 
-def curve(shares, slope=0.8, start=0.3):
-    """A curve of the family that is fitted: scores whose odds are a power of the share."""
-    return [Point(share, CEILING / (1 + math.exp(-(start + slope * math.log(share))))) for share in shares]
+def curve(shares):
+    """A curve of the family that is fitted: scores whose odds are linear in the square root of the share."""
+    odds = [0.2 + 0.9 * math.sqrt(share) for share in shares]
+    return [Point(share, CEILING * each / (1 + each)) for share, each in zip(shares, odds, strict=True)]
 
 
 @pytest.mark.parametrize(("share", "end"), [(1.0, 1.0), (2.0, 2.0)])

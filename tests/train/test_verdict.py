@@ -92,10 +92,10 @@ def test_the_end_is_judged_by_what_was_measured():
 
 def test_the_end_says_what_twice_the_passes_would_bring():
     settings = parse_settings(["--source_language", "en", "--target_language", "zh"])
-    # The odds of these scores of 75, the ceiling, are the share of the learning rates: 1 to 1 at the end, then 2 to 1.
-    history = [{SHARE: share, "eval_chrf": 75 * share / (1 + share)} for share in (0.25, 0.5, 1.0)]
+    # The odds of these scores of 75, the ceiling, are the root of the share of the learning rates: 1 at its end.
+    history = [{SHARE: root**2, "eval_chrf": 75 * root / (1 + root)} for root in (0.5, 0.75, 1.0)]
     _, gains, *_ = conclusion(settings, 7_000, 10, metrics(37.5, 10), history)
-    assert gains == "  to be expected: +12.5 chrF++ with twice the passes"  # 75 * 2 / 3 - 75 / 2
+    assert gains == "  to be expected: +6.4 chrF++ with twice the passes"  # 75 * 1.414 / 2.414 - 75 / 2
     tuned = parse_settings(["--source_language", "en", "--target_language", "zh", "--init_from", "runs/other"])
     assert "expected" not in " ".join(conclusion(tuned, 7_000, 10, metrics(37.5, 10), history))
 

@@ -7,12 +7,14 @@ from typing import Any, NamedTuple
 import numpy
 
 SHARE = "learning_rate_share"  # in the entries of `history.json`: the learning rates until then, as a share of all
-CEILING = 75.0  # chrF++; between 0 and this, scores follow a logistic curve over the logarithm of the share
+# The odds of a score, as a share of this many chrF++, are linear in the square root of the share of the learning rates:
+# of the laws that were tried on `python -m benchmarks curves`, the one with the smallest errors (docs/decisions.md).
+CEILING = 75.0
 FEWEST = 3  # points that a curve is fitted to
 WINDOW = 4  # only points with at least the last share divided by this: early ones follow other laws
 # Half the width of an interval, in chrF++: at the end, and for each factor e that the share still grows. Nine of ten
 # ends of the curves of `python -m benchmarks curves` are within it.
-LEAST_WIDTH, WIDTH = 1.0, 3.0
+LEAST_WIDTH, WIDTH = 1.5, 8.0
 
 
 class Point(NamedTuple):
@@ -49,7 +51,9 @@ def predict(points: Sequence[Point], share: float = 1.0) -> Interval | None:
     if len(used) < FEWEST or max(point.score for point in used) >= CEILING:
         return None
     shares, scores = numpy.array(used).T
-    slope, start = numpy.polyfit(numpy.log(shares), numpy.log(scores / (CEILING - scores)), 1)
-    middle = CEILING / (1 + math.exp(-(start + max(slope, 0.0) * math.log(share))))
+    odds = scores / (CEILING - scores)
+    slope, start = numpy.polyfit(numpy.sqrt(shares), odds, 1)
+    then = float(start + slope * math.sqrt(share) if slope > 0 else odds.mean())
+    middle = CEILING * then / (1 + then)
     width = LEAST_WIDTH + WIDTH * max(math.log(share / last), 0.0)
     return Interval(max(middle - width, 0.0), middle, min(middle + width, 100.0))
