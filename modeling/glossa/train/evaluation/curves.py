@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy
 
 SHARE = "learning_rate_share"  # in the entries of `history.json`: the learning rates until then, as a share of all
-# The odds of a score, as a share of this many chrF++, are linear in the square root of the share of the learning rates:
+# The odds of a score, of this many chrF++, are linear in the square root of the share of the learning rates:
 # of the laws that were tried on `python -m benchmarks curves`, the one with the smallest errors (docs/decisions.md).
 CEILING = 75.0
 FEWEST = 3  # points that a curve is fitted to
