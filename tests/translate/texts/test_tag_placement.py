@@ -69,6 +69,8 @@ def written(translator, tagged, source):
         ("one <b>two<x/></b>", "zwei eins", [(0, 1), (1, 0)], "<b>zwei<x/></b> eins"),
         ("go, <br/>then stop", "geh und halte dann", [(0, 0), (2, 3), (3, 2)], "geh<br/>und halte dann"),
         ("un<b>believ</b>able", "unglaublich", [(0, 0)], "<b>unglaublich</b>"),
+        ("2<b>24</b> bits", "Bits: 224", [(0, 2), (1, 0)], "Bits: 2<b>24</b>"),
+        ("2<b>24</b>, 3<b>24</b>", "324, 224", [(0, 0), (2, 2)], "3<b>24</b>, 2<b>24</b>"),
         ("<b>one <i>two</b> three</i>", "eins zwei drei", [(0, 0), (1, 1), (2, 2)], "<b>eins <i>zwei</b> drei</i>"),
         ("<b>Note:</b> stop", "Hinweis: halt", [(0, 0), (1, 1), (2, 2)], "<b>Hinweis:</b> halt"),
     ],

@@ -2,8 +2,12 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy
+
+from ...base.word_links import Words
+from .alignment import Pair
 
 LINKED = 0.05  # the lowest weight of a link
 SIDES = 0.5  # the weight of a link that is the best one of only one of its words
@@ -21,6 +25,37 @@ def harden(weights: numpy.ndarray) -> numpy.ndarray:
     backward = numpy.zeros(weights.shape)
     backward[numpy.arange(rows), weights.argmax(1)] = 1
     return (forward * backward + SIDES * (forward != backward)) * (weights >= LINKED)
+
+
+def split_words(pair: Pair, links: numpy.ndarray, edges: Sequence[int]) -> tuple[Words, Words, numpy.ndarray]:
+    """The words of a pair, and their links, where words with a tag inside of them are two, as in 2<sup>24</sup>.
+
+    Only a word that its translation has unchanged is split, since only then its parts are known.
+
+    Args:
+        pair: A sentence and its translation.
+        links: The weights of the links, [source words, target words].
+        edges: Places of tags in the sentence, from left to right.
+    """
+    own, theirs = list(pair.source_words), list(pair.target_words)
+    for row in reversed(range(len(own))):
+        start, end = own[row]
+        inner = edges[bisect_right(edges, start) : bisect_left(edges, end)]
+        if not inner:
+            continue
+        word = pair.source[start:end]
+        same = [column for column, (first, last) in enumerate(theirs) if pair.target[first:last] == word]
+        if not same:
+            continue
+        column = max(same, key=lambda each: links[row, each])
+        shift, bounds = theirs[column][0] - start, [start, *inner, end]
+        own[row : row + 1] = pairwise(bounds)
+        theirs[column : column + 1] = [(first + shift, last + shift) for first, last in pairwise(bounds)]
+        parts = len(bounds) - 1
+        links = numpy.repeat(links, [parts if each == row else 1 for each in range(len(links))], axis=0)
+        links = numpy.repeat(links, [parts if each == column else 1 for each in range(links.shape[1])], axis=1)
+        links[row : row + parts, column : column + parts] = numpy.eye(parts)
+    return own, theirs, links
 
 
 class Links:

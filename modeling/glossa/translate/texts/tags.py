@@ -91,6 +91,15 @@ class Tagged:
         """Whether it has no tags."""
         return not self.root.children
 
+    def edges(self) -> list[int]:
+        """Where elements begin and end, from left to right."""
+        found, left = set(), [self.root]
+        while left:
+            element = left.pop()
+            found |= {element.start, element.end}
+            left += [child for child in element.children if isinstance(child, Element)]
+        return sorted(found)
+
     @classmethod
     def plain(cls, text: str) -> "Tagged":
         """A text without tags."""

@@ -14,7 +14,7 @@ from ..confidence import words_of
 from ..interface import Translation, UsedMatch
 from .alignment import Pair
 from .labels import Label, lower_start
-from .links import Block, Links
+from .links import Block, Links, split_words
 from .spans import MOVED, locate
 from .tag_placement import Cut, put_tags
 from .tags import Piece, Tagged
@@ -296,15 +296,17 @@ class Text:
         target_words: list[tuple[int, int]] = []
         blocks: list[Block] = []
         cuts: list[Cut] = []
-        places, start = {}, 0
+        places, start, edges = {}, 0, self.tagged.edges()
         before: Span | None = None  # the end of the previous sentence in the source and in the translation
-        for sentence, (_, own, target, theirs), (_, space) in zip(self.sentences, self.paired, parts, strict=True):
+        for sentence, pair, (_, space) in zip(self.sentences, self.paired, parts, strict=True):
+            own, target, theirs = pair[1:]
             if before is not None:
                 cuts.append(Cut(Span(before.start, sentence.start), Span(before.end, start), len(target_words)))
             block = numpy.zeros((len(own), len(theirs)))
             if not self.tagged.is_plain and own and theirs:
                 block = next(links).copy()
                 _link_spans(block, sentence, own, theirs)
+                own, theirs, block = split_words(pair, block, [edge - sentence.start for edge in edges])
             blocks.append((len(source_words), len(target_words), block))
             source_words += [(first + sentence.start, last + sentence.start) for first, last in own]
             target_words += [(first + start, last + start) for first, last in theirs]
