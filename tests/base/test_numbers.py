@@ -32,7 +32,7 @@ SAME = [
     ("2,000 cats", "paka elfu mbili", "en", "sw"), ("45 people", "สี่สิบห้าคน", "en", "th"),
     ("2 or 3", "two or three", "en", "en"), ("the 2019–20 season", "a temporada de 2019-2020", "en", "pt"),
     ("at 10:00", "às 10 horas", "en", "pt"), ("by COVID-19", "durch Covid", "en", "de"),
-    ("90-degree bends of 2D shapes", "rechtwinklige Knicke von flachen Formen", "en", "de"),
+    ("90-degree bends", "rechtwinklige Knicke", "en", "de"),
     ("press HEX2BIN", "HEXINBIN drücken", "en", "de"), ("0.08%", ".08 %", "en", "en"),
     ("=TRUNC(0.664,2)", "=KÜRZEN(0,664;2)", "en", "de"), ("50 percent", "cinquante pour cent", "en", "fr"),
     ("80 cents", "80 cents", "en", "fr"),

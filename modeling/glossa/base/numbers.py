@@ -36,8 +36,8 @@ UNCOUNTED = (
 )
 # Before digits of a name (COVID-19, F5), before the end of a range of years (2019–20), and of an hour (10:00).
 NAME = re.compile(r"(?:(?<!\d)|[a-z]\d)[A-Za-z\u00c0-\u024f\u0370-\u052f_][-‐‑]?$")
-# Behind digits of a word that other languages may write without them: 1-dimensional, 90-degree, 2D.
-COMPOUND = re.compile(r"[-‐‑][a-z]{3}|d(?![^\W_])")
+# Behind digits of a word that other languages may write without them: 1-dimensional, 90-degree.
+COMPOUND = re.compile("[-‐‑][a-z]{3}")
 YEAR = re.compile(r"(?<!\d)(1[89]|20)\d\d[-–/]$")
 HOUR = re.compile(r"\d[ \u00a0\u202f]?[:h][ \u00a0\u202f]?$")
 BEFORE = 6  # characters that these need
