@@ -87,6 +87,7 @@ def test_the_end_is_judged_by_what_was_measured():
     assert routes[0] == f"  to be expected: {high - low:+.1f} chrF++ with twice the pairs"
     assert len(routes) == 4 and "--hours" not in "".join(routes)
     assert len(conclusion(settings, 165_000, 10, metrics(60, 40, "validation"), [])) == 1
+    assert "expected" not in " ".join(conclusion(settings, 7_000, 10, metrics(48, 20), [])), "others say nothing of it"
     assert conclusion(settings, 7_000, 10, {}, []) == []
 
 

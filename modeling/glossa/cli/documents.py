@@ -57,6 +57,10 @@ def run(arguments: TranslateOptions, build: Callable[[TranslateOptions], "Transl
     )
     if job.previous is not None and job.old is None:
         raise GlossaError("--previous is the source of an older translation. Give this translation with --update.")
+    for name, older in (("update", job.old), ("previous", job.previous)):
+        if older is not None and not (older.is_file() if job.source.is_file() else older.is_dir()):
+            kind = "file" if job.source.is_file() else "folder"
+            raise GlossaError(f"--{name}: {older} is not a {kind}, as {job.source} is. Give the older {kind}.")
     if job.target.exists() and job.target.is_file() == job.source.is_file():
         raise GlossaError(
             f"{job.target} exists. Give another --output, or remove it. To keep its translations, give another "

@@ -55,15 +55,18 @@ def conclusion(
     found = rank(measured.chrf, measured.bleu)
     scores = f"BLEU {measured.bleu:.1f}, chrF++ {measured.chrf:.1f} on its {measured.split} pairs"
     first = f"Verdict: {found.name}: {pairs:,} pairs, {scores}; {found.use}."
-    return [first, *_gains(settings, pairs, history), *_help(settings, found == RANKS[-1], wanted)]
+    return [first, *_gains(settings, pairs, history, measured.chrf), *_help(settings, found == RANKS[-1], wanted)]
 
 
 def _is_spaced(settings: Settings) -> bool:
     return bleu_tokenizer(settings.data.target_language, settings.translator.bleu_tokenizer) == SPACED
 
 
-def _gains(settings: Settings, pairs: int, history: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What twice the training and twice the pairs would bring, by the curve of a new model's run and by others."""
+def _gains(settings: Settings, pairs: int, history: Sequence[Mapping[str, Any]], chrf: float) -> list[str]:
+    """What twice the training and twice the pairs would bring, by the curve of a new model's run and by others.
+
+    The others say nothing about a run whose `chrf` is better than theirs.
+    """
     if settings.translator.init_from:
         return []
     gains, points = {}, points_of(history)
@@ -73,7 +76,7 @@ def _gains(settings: Settings, pairs: int, history: Sequence[Mapping[str, Any]])
     if _is_spaced(settings):
         passes = settings.training.num_train_epochs
         low, high = (sum(expected(count, passes)) / 2 for count in (pairs, 2 * pairs))
-        gains["twice the pairs"] = high - low
+        gains["twice the pairs"] = high - low if chrf <= expected(pairs, passes)[1] else 0.0
     said = [f"{gain:+.1f} chrF++ with {what}" for what, gain in gains.items() if gain >= LEAST_GAIN]
     return [f"  to be expected: {', '.join(said)}"] if said else []
 

@@ -110,13 +110,25 @@ def test_sources_that_have_changed_are_translated_again(tmp_path, capsys):
     ])  # fmt: skip
 
 
+def test_an_older_translation_that_is_not_there_is_refused(tmp_path):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.json").write_text('{"a": "A cat"}')
+    (tmp_path / "fr.json").write_text('{"a": "Un chat"}')
+    folder, output = str(tmp_path / "docs"), ["--output", str(tmp_path / "new")]
+    for older in ("nodir", "fr.json"):
+        given = ["--update", str(tmp_path / older)]
+        refused(rf"{older} is not a folder, as .*docs is", main, ["--pseudo", "--input", folder, *output, *given])
+    given = ["--update", folder, "--target_language", "fr"]
+    refused(r"docs is not a file", main, ["--pseudo", "--input", str(tmp_path / "fr.json"), *output, *given])
+
+
 def test_what_cannot_be_updated_is_refused(tmp_path):
     refused("none of the keys of this file", updated, tmp_path, "a.json", '{"a": "A cat"}', '{"b": "Un chat"}')
     refused("--update is for formats with keys", updated, tmp_path, "a.md", "A cat", "Un chat")
     (tmp_path / "b.json").write_text('{"a": "Un chat"}')
     given = ["--pseudo", "--input", str(tmp_path / "a.json"), "--output", str(tmp_path / "b.json")]
     refused("To keep its translations, give another --output and --update", main, given)
-    refused("c.json: No such file", main, [*given[:-1], "out", "--update", str(tmp_path / "c.json")])
+    refused("c.json is not a file", main, [*given[:-1], "out", "--update", str(tmp_path / "c.json")])
 
 
 def test_a_folder_is_updated_file_by_file(tmp_path):

@@ -22,6 +22,10 @@ def marks(text):
         ("Run /bin/ls --all v1.2.3 🙂", ["/bin/ls", "--all", "v1.2.3", "🙂"]),
         ("A <b>bold</b> word", ["<b>", "</b>"]),
         ("No values here, at all.", []),
+        (
+            "Set max_length of utf-8 and `x += 1` for DE89 3704 0044 0532 0130 00.",
+            ["8", "1", "3704", "0044", "0532", "0130", "00"],
+        ),
     ],
 )
 def test_values(text, values):

@@ -41,8 +41,10 @@ def is_memory(path: Path) -> bool:
 def opened(path: Path) -> sqlite3.Connection:
     """A file that is there. Raises `GlossaError` if it is no memory, or of a newer version."""
     if not is_memory(path):
-        problem = "is no translation memory" if path.exists() else "is not there"
-        raise GlossaError(f"{path} {problem}. Make one: glossa memory build {path} FILE.tmx.")
+        if path.exists():
+            made = path.with_suffix(".memory")
+            raise GlossaError(f"{path} is no translation memory. Make one of it: glossa memory build {made} {path}.")
+        raise GlossaError(f"{path} is not there. Make it: glossa memory build {path} FILE.tmx.")
     connection = connect(path)
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()

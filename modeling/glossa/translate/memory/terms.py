@@ -18,7 +18,9 @@ _MARKS = {
     "emoji": "\U000fff06", "number": NUMBER,
 }  # fmt: skip
 _KIND_OF = {"version": "number", "measure": "number", "sentinel": "placeholder", "plain": "number"}
-_VALUE = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in (KINDS | {"plain": _NUMBER}).items()))
+# Code, identifiers and account numbers are words of a text: another one seldom has the same translation.
+_COMPARED = {kind: KINDS[kind] for kind in KINDS if kind in _MARKS or kind in _KIND_OF} | {"plain": _NUMBER}
+_VALUE = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _COMPARED.items()))
 # Texts without these characters have no values; most have none, and the search for values takes most of the time.
 _MAYBE = re.compile(rf"[\d%{{<&/\\@#]|\w\.\w|(?<!\w)-|{KINDS['emoji']}|[{SENTINELS}]")
 _DIGITS = re.compile(r"[\d.,]*\d")
