@@ -29,6 +29,7 @@ WRONG = [
     ("end", "Save all files", "Jede Datei sichern."),
     ("untranslated", "Save all files", " "),
     ("copied", "The files are in another folder", "The files are in another folder"),
+    ("copied", "The dog sleeps in the garden.", "The dog sleeps in the garden."),
     ("repetitive", "Save all files", "Sichern sichern sichern sichern sichern sichern"),
     ("short", "The files in the other folder on this computer cannot be found by you.", "So."),
     ("long", "Save", "Jede Datei sichern, und dann das Haus verlassen"),

@@ -25,6 +25,7 @@ RULES = (
     "untranslated", "copied", "repetitive", "short", "long", "tags", "placeholders", "addresses", "numbers", "spaces",
     "end", "terms", "forbidden", "inconsistent",
 )  # fmt: skip
+COPIED_WORDS = 3  # small words, which are no names, of a text that is no translation of itself
 MEASURED = 50  # translations of a file from which the expected length of others is known
 # Names of people, by the conventions of GNOME and KDE: translators write their own.
 _OWN = frozenset(["translator-credits", "translator_credits", "NAME OF TRANSLATORS", "EMAIL OF TRANSLATORS"])
@@ -33,6 +34,7 @@ _DIRECTIVE = re.compile(rf"%{DIRECTIVE}")
 _TEXTS = re.compile(r"""\s(?:alt|title|placeholder|aria-label|label|lang)\s*=\s*(?:"[^"]*"|'[^']*')""")
 _TAG = re.compile(r"</?[a-zA-Z][^<>\n]{0,200}>")
 _WORD, _SINGLE = re.compile(r"<([a-zA-Z]\w*)>"), frozenset(["br", "hr", "p", "li", "img", "wbr"])
+_COMMON = re.compile(r"(?<!\w)[a-zà-öø-ÿа-яё]{2,}(?!\w)")
 _DIGITS = re.compile(r"\d+(?:[.,:/]\d+)*")
 _LETTER = rf"[^\W\d_{WIDE}]"
 _DOUBLE = re.compile(r"(?<=\S)[ \u00a0]{2,}(?=\S)")
@@ -94,6 +96,8 @@ class Checks:
 
     def _plausible(self, source: str, target: str, for_one: bool) -> Iterator[Found]:
         problem = _PLAUSIBLE.get(find_problem(source, target, self.length_ratio), "")
+        if not problem and source.casefold() == target.casefold() and len(_COMMON.findall(source)) >= COPIED_WORDS:
+            problem = "copied"
         if problem and TextFacts(source).has_letters and not (for_one and problem == "short"):
             sizes = f"{len(source)} and {len(target)} characters"
             yield Found(problem, sizes if problem in ("short", "long") else target[:60])
