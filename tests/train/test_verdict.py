@@ -59,7 +59,18 @@ def test_published_starts_have_names_and_licenses():
 
 
 def test_few_pairs_and_minutes_are_told_what_they_become_and_what_helps():
-    argv = ["--target_language", "fr", "--source_language", "en", "--hours", "0.15", "--num_train_epochs", "2"]
+    argv = [
+        "--data_path",
+        "a.tsv",
+        "--target_language",
+        "fr",
+        "--source_language",
+        "en",
+        "--hours",
+        "0.15",
+        "--num_train_epochs",
+        "2",
+    ]
     settings = parse_settings(argv)
     first, *routes = forecast(settings, 7_000, 43)
     low, high = expected(7_000, 2)
@@ -75,10 +86,11 @@ def test_few_pairs_and_minutes_are_told_what_they_become_and_what_helps():
     assert "chrF++" not in forecast(parse_settings([*argv, "--target_language", "zh"]), 7_000, 43)[0]
     assert forecast(parse_settings([*argv, "--init_from", "runs/other"]), 7_000, 43) == []
     assert len(forecast(settings, 165_000, 2)) == 1, "this is enough"
+    assert forecast(parse_settings(["quickstart"]), 29_000, 10) == [], "the embedded corpus is no text of people"
 
 
 def test_the_end_is_judged_by_what_was_measured():
-    settings = parse_settings(["--source_language", "en", "--target_language", "fr"])
+    settings = parse_settings(["--data_path", "a.tsv", "--source_language", "en", "--target_language", "fr"])
     first, *routes = conclusion(settings, 7_000, 10, metrics(12.34, 1.0), [])
     assert first == (
         "Verdict: not yet a translator: 7,000 pairs, BLEU 1.0, chrF++ 12.3 on its test pairs; for trying out."
@@ -92,12 +104,14 @@ def test_the_end_is_judged_by_what_was_measured():
 
 
 def test_the_end_says_what_twice_the_passes_would_bring():
-    settings = parse_settings(["--source_language", "en", "--target_language", "zh"])
+    settings = parse_settings(["--data_path", "a.tsv", "--source_language", "en", "--target_language", "zh"])
     # The odds of these scores of 75, the ceiling, are the root of the share of the learning rates: 1 at its end.
     history = [{SHARE: root**2, "eval_chrf": 75 * root / (1 + root)} for root in (0.5, 0.75, 1.0)]
     _, gains, *_ = conclusion(settings, 7_000, 10, metrics(37.5, 10), history)
     assert gains == "  to be expected: +6.4 chrF++ with twice the passes"  # 75 * 1.414 / 2.414 - 75 / 2
-    tuned = parse_settings(["--source_language", "en", "--target_language", "zh", "--init_from", "runs/other"])
+    tuned = parse_settings(
+        ["--data_path", "a.tsv", "--source_language", "en", "--target_language", "zh", "--init_from", "runs/other"]
+    )
     assert "expected" not in " ".join(conclusion(tuned, 7_000, 10, metrics(37.5, 10), history))
 
 

@@ -11,6 +11,7 @@ translation memory of --memory. On Ctrl-C or SIGTERM, the server finishes its re
 
 import logging
 import signal
+import socket
 import sys
 import tempfile
 from collections.abc import Collection, Iterable
@@ -81,6 +82,7 @@ def main(argv: list[str]) -> None:
     if arguments.host not in LOOPBACK and arguments.keys is None:
         logger.warning("Anyone who can reach %s can use this server. Require a key with --keys FILE.", arguments.host)
     keys = serving.keys.Keys(arguments.keys) if arguments.keys else None
+    check_address(arguments.host, arguments.port)
     with tempfile.TemporaryDirectory(prefix="glossa-serve-") as folder:
         models = serving.models.Models(arguments.models, arguments.max_loaded, arguments.engine)
         models.memories = memories_of(serving, arguments, models.steps, keys.names.values() if keys else ())
@@ -92,6 +94,15 @@ def main(argv: list[str]) -> None:
             serving.limits.Limits(arguments.batch_limit, arguments.char_limit, arguments.req_limit),
         )
         run(serving, service, arguments)
+
+
+def check_address(host: str, port: int) -> None:
+    """Raise `GlossaError`, before models are loaded, if the server cannot have this address."""
+    try:
+        socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
+    except OSError as error:
+        reason = error.strerror or error
+        raise GlossaError(f"{host}, port {port}, cannot be used: {reason}. Give another --port or --host.") from error
 
 
 def memories_of(serving, arguments: ServeOptions, pairs: Iterable[tuple[str, str]], keys: Collection[str]):

@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -59,6 +60,14 @@ def test_a_server_starts_reloads_and_ends_cleanly(learned_run, started, tmp_path
     assert list(folder.rglob("*.fr.txt"))
     process.send_signal(signal.SIGTERM)
     assert process.wait(60) == 0 and not folder.exists(), "no text of anybody stays behind"
+
+
+def test_an_address_in_use_is_refused_before_a_model_is_loaded():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        refused(rf"127\.0\.0\.1, port {port}, cannot be used: Address already in use", serve.main, [
+            "en-fr=nothing", "--port", str(port),
+        ])  # fmt: skip
 
 
 def test_demo_takes_the_first_free_port(learned_run, started, monkeypatch):
