@@ -38,7 +38,7 @@ RECALL = Recall([Memory.temporary(UNITS.items())])
         (
             "Go to {place}.",
             "GO TO {place}.",
-            ["Go to {place}.", "Go to.", "Go to Tom.", "Go to X."],
+            ["Go to {place}.", "Go to.", "Go to Tom.", "Go to Mary.", "Go to Max.", "Go to X."],
         ),  # the memory lacks the placeholder
     ],
 )

@@ -139,9 +139,9 @@ def test_placeholders_of_documents_are_sentinels_too():
 def test_what_a_document_loses_as_sentinel_and_as_text_is_put_back_and_reported():
     """The translation has other words in another order, so no place is certain."""
     asked, done, problems = in_a_document(
-        lambda text: " ".join(reversed(re.sub(f"{ONE}|/etc/hosts|{MARK}|Tom|X", "", text).upper().split())),
+        lambda text: " ".join(reversed(re.sub(f"{ONE}|/etc/hosts|{MARK}|Tom|Mary|Max|X", "", text).upper().split())),
         "Keep all of /etc/hosts as it was",
     )
-    tried = [ONE, "/etc/hosts", "", "Tom", "X"]
+    tried = [ONE, "/etc/hosts", "", "Tom", "Mary", "Max", "X"]
     assert asked == [" ".join(f"Keep all of {each} as it was".split()) for each in tried]
     assert done.count("/etc/hosts") == 1 and problems == [MOVED]

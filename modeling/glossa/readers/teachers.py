@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..base.errors import GlossaError
 from .manifest import MANIFEST
@@ -18,7 +19,8 @@ LIMITS = {
 }
 
 
-class Teacher(NamedTuple):
+@dataclass(frozen=True)
+class Teacher:
     """What translated pairs.
 
     Attributes:
@@ -34,7 +36,7 @@ class Teacher(NamedTuple):
 
 def write_teachers(pairs: Path, teachers: Sequence[Teacher]) -> None:
     """Write the record of a file of pairs."""
-    text = json.dumps([teacher._asdict() for teacher in teachers], indent=1, ensure_ascii=False)
+    text = json.dumps([asdict(teacher) for teacher in teachers], indent=1, ensure_ascii=False)
     pairs.with_name(pairs.name + SUFFIX).write_text(f"{text}\n", encoding="utf-8")
 
 
@@ -55,7 +57,7 @@ def read_teachers(paths: Iterable[str]) -> list[dict[str, Any]]:
             found |= dict.fromkeys(Teacher(**entry) for entry in entries)
         except (OSError, ValueError, TypeError, AttributeError) as error:
             raise GlossaError(f"{record}, the record of the teachers of {path}, is damaged: {error}.") from error
-    return [teacher._asdict() for teacher in found]
+    return [asdict(teacher) for teacher in found]
 
 
 def limit_of(license: str | None) -> str:

@@ -1,6 +1,7 @@
 """Preparing pairs in stages: the same pairs, counts and held-out pairs as without, for any interruptions."""
 
 import json
+from dataclasses import asdict
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -60,7 +61,7 @@ def test_the_result_is_that_of_training(tmp_path, small, settings):
     expected, counted = prepare_pairs(arguments)
     report = prepare(arguments, tmp_path / "out", here, tmp_path / "parts")
     found, recounted = prepare_pairs(DataArguments(data_path=[str(tmp_path / "out")]))
-    assert counted.teachers == report.teachers == recounted.teachers == [TEACHER._asdict()]
+    assert counted.teachers == report.teachers == recounted.teachers == [asdict(TEACHER)]
     assert sorted(pairs_of(found["train"])) == sorted(pairs_of(expected["train"]))
     for split in ("validation", "test"):
         assert (split in found) == (split in expected)
