@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> None:
             found = measure(arguments, name, pairs, passes)
             add_result(arguments.results, place | {"commit": commit, **machine()} | {"metrics": found}, place)
     curves = {
-        result["row"]: [Point(*point) for point in result["metrics"]["curve"]]
+        result["row"]: [Point(*map(float, point.split("/"))) for point in result["metrics"]["curve"].split()]
         for result in read_results(arguments.results)
         if result["table"] == "curves"
     }
@@ -118,5 +118,5 @@ def measure(arguments: argparse.Namespace, name: str, pairs: int, passes: int) -
     argv += [word for name, value in SMALL.items() for word in (f"--{name}", str(value))]
     train(parse_settings(argv))
     history = RunFolder(output).history
-    points = [[round(each[SHARE], 4), round(each["eval_chrf"], 2)] for each in history if SHARE in each]
-    return {"pairs": pairs, "passes": passes, "curve": points}
+    points = [f"{each[SHARE]:.4g}/{each['eval_chrf']:.4g}" for each in history if SHARE in each]
+    return {"pairs": pairs, "passes": passes, "curve": " ".join(points)}

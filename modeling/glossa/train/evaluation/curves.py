@@ -14,7 +14,7 @@ FEWEST = 3  # points that a curve is fitted to
 WINDOW = 4  # only points with at least the last share divided by this: early ones follow other laws
 # Half the width of an interval, in chrF++: at the end, and for each factor e that the share still grows. Nine of ten
 # ends of the curves of `python -m benchmarks curves` are within it.
-LEAST_WIDTH, WIDTH = 1.5, 8.0
+LEAST_WIDTH, WIDTH = 1.5, 8.2
 
 
 class Point(NamedTuple):
