@@ -55,6 +55,11 @@ def test_the_share_is_the_area_under_the_schedule():
     )
 
 
+def test_a_run_of_one_step_of_warm_up_has_a_share():
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.1)
+    assert share_of_rates(get_scheduler("linear", optimizer, num_warmup_steps=5, num_training_steps=1), 1, 1) == 0
+
+
 def test_a_run_notes_its_curve_and_prints_forecasts(tiny_train, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("glossa.train.forecasting.points_of", lambda history: curve([0.2, 0.3, 0.4]))
     run = tiny_train(tmp_path / "run", max_steps=8, eval_steps=1)

@@ -15,8 +15,8 @@ writes one translation per line, from the source to the target language.
 --teacher_url ADDRESS uses a server: of LibreTranslate, or with --teacher_model ID any with OpenAI's interface of chats
 (vLLM, llama.cpp, Ollama, `transformers serve`), whose address ends with /v1. --prompt FILE has the request of the
 model, with {source}, {target} and {text}. --teacher_license names its license, without which a run that learns from it
-cannot be pushed. What such a model adds to a translation is taken off, or the answer is
-dropped and counted. A key is read from the environment variable GLOSSA_SERVER_KEY.
+cannot be pushed. What such a model adds to a translation is taken off, or the answer is dropped and counted. A key is
+read from the environment variable GLOSSA_SERVER_KEY.
 
 Implausible translations (empty, copied, repetitive, much too short or too long) are dropped and counted. An
 interrupted job continues with the same command. --workers N translates with N processes, and --ray ADDRESS on a Ray
@@ -49,11 +49,7 @@ logger = logging.getLogger(__name__)
 
 COLUMNS = ("source_column", "target_column")
 # Options of teachers that change no translation.
-WITHOUT_EFFECT = (
-    "teacher_seconds",
-    "teacher_requests",
-    "teacher_license",
-)
+WITHOUT_EFFECT = ("teacher_seconds", "teacher_requests", "teacher_license")
 FOR_MODELS = ("engine", "ensemble", "num_beams", "num_return_sequences", "sample", "closest", "batch_tokens")
 Rows = list[tuple[str, str | None]]
 
@@ -95,7 +91,7 @@ def main(argv: list[str]) -> None:
 
 
 def record_teachers(arguments: DistillOptions) -> None:
-    """Write who translated the pairs, and log what its license says against a student."""
+    """Write what translated the pairs, and warn of a license that limits students."""
     from urllib.parse import urlsplit
 
     from ..base.run_folder import RunFolder
@@ -110,7 +106,7 @@ def record_teachers(arguments: DistillOptions) -> None:
         teachers = [Teacher(f"{arguments.teacher_model} at {host}" if arguments.teacher_model else host, license)]
     write_teachers(Path(arguments.output), teachers)
     if limit := limit_of(license):
-        logger.warning(f"The license {license} of the teacher: {limit}. Read whether it allows your model.")
+        logger.warning("The teacher's license is %s: %s. Check that it allows your model.", license, limit)
     if not license and not all(teacher.own for teacher in teachers):
         logger.warning("Without --teacher_license, a run that learns from these pairs cannot be pushed.")
 

@@ -1,6 +1,7 @@
 """What translated the pairs of a file, and its license: a record next to the file, which `glossa distill` writes."""
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,11 +12,11 @@ from .manifest import MANIFEST
 
 SUFFIX = ".teachers.json"
 REPORT = "report.json"  # of a folder of `glossa prepare`
-# What licenses say about other models. Identifiers of the Hub; from the texts of the licenses, 30 November 2026.
+# What licenses say against students, by identifiers of the Hub: section 1.b.v of the licenses of Llama 2 and 3, which
+# later ones do not have (30 November 2026), and Creative Commons' NonCommercial.
 LIMITS = {
-    "llama2": "its output may not be used to improve other large language models (section 1.b.v)",
-    "llama3": "its output may not be used to improve other large language models (section 1.b.v)",
-    "-nc-": "the model is for noncommercial use only",
+    r"llama[23]": "its output may not be used to improve other large language models (section 1.b.v)",
+    r".*-nc(-.*)?": "the model is for noncommercial use only",
 }
 
 
@@ -62,4 +63,5 @@ def read_teachers(paths: Iterable[str]) -> list[dict[str, Any]]:
 
 def limit_of(license: str | None) -> str:
     """What a license says against a student of the model, or ""."""
-    return next((limit for name, limit in LIMITS.items() if license and name in f"{license.lower()}-"), "")
+    found = (limit for names, limit in LIMITS.items() if re.fullmatch(names, license or "", re.IGNORECASE))
+    return next(found, "")

@@ -32,4 +32,4 @@ class Forecast(TrainerCallback):
 def share_of_rates(scheduler: LambdaLR, step: int, steps: int) -> float:
     """The sum of the learning rates until `step`, as a share of the sum of all `steps`."""
     rates = numpy.array([scheduler.lr_lambdas[0](each) for each in range(steps)])
-    return float(rates[:step].sum() / rates.sum())
+    return float(rates[:step].sum() / (rates.sum() or 1.0))  # a run of one step of warm-up has a rate of 0

@@ -78,7 +78,9 @@ def test_the_teacher_and_its_license_go_into_a_record(stub, tmp_path, caplog):
     teacher = {"name": f"org/small at {host}", "license": "Llama3", "own": False}
     assert read_teachers([str(tmp_path / "pairs.jsonl"), str(tmp_path / "other.tsv")]) == [teacher]
     assert "may not be used to improve other large language models" in caplog.text
-    assert limit_of("apache-2.0") == limit_of(None) == "" and "noncommercial" in limit_of("cc-by-nc-4.0")
+    assert limit_of("apache-2.0") == limit_of("llama3.1") == limit_of(None) == "" and "noncommercial" in limit_of(
+        "cc-by-nc-4.0"
+    )
 
 
 def test_a_teacher_without_a_license_is_said_at_once_and_a_damaged_record_by_name(stub, tmp_path, caplog):

@@ -61,8 +61,6 @@ class Run:
         self.samples = self._samples()
         self.shows_samples = True
 
-    # -- model ------------------------------------------------------------------------------------------------------
-
     @property
     def sides(self) -> list[str | None]:
         """The codes of the source and the target languages, from the config, or the recipe of an older run."""
@@ -129,7 +127,7 @@ class Run:
     def teachers(self) -> list[str]:
         """What translated training pairs, with its license."""
         found = [each for each in self.report.get("teachers", []) if not each["own"]]
-        return [table_cell(f"{each['name']} (license: {each['license']})") for each in found]
+        return [table_cell("{name} (license: {license})".format_map(each)) for each in found]
 
     @property
     def base_model(self) -> str | None:
