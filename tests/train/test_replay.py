@@ -93,7 +93,7 @@ def test_texts_are_translated_by_the_start_once(settings, tmp_path, learned_run,
     assert counts["kept"] == len(splits["replay"]) >= 190 and counts["implausible"] == 200 - len(rows)
     right = {(text, f"{text[2]} {text[0]}!") for text in words}
     assert len(pairs(splits["replay"]) & right) >= 180
-    monkeypatch.setattr("glossa.train.replay.load_teacher", None)  # a second start does not translate again
+    monkeypatch.setattr("glossa.train.translating.load_teacher", None)  # a second start does not translate again
     assert pairs(inputs(given)[0]["replay"]) == pairs(splits["replay"])
 
 

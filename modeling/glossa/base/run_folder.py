@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 LIBRARIES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "evaluate", "sacrebleu")
 RECIPE, VERSIONS, DATA_REPORT = "recipe.yaml", "versions.json", "data_report.json"
+STAGES, PLAN, STATE = "stages", "plan.yaml", "stages.json"
 METRICS, HISTORY, SAMPLES = "metrics.json", "history.json", "samples.json"
 SAMPLES_TABLE, CURVES, BLENDS, HELD_OUT = "samples.md", "curves.png", "blends.png", "held_out"
 # Files published with the model. The recipe is not, since it has local paths.
@@ -97,7 +98,11 @@ class RunFolder:
         self.path.mkdir(parents=True, exist_ok=True)
         (self.path / METRICS).unlink(missing_ok=True)  # metrics mark a run as finished, and this one continues
         # Other users may read the folder, and recipes are shared.
-        write_whole(self.path / RECIPE, yaml.safe_dump(without_secrets(recipe), allow_unicode=True))
+        text = yaml.safe_dump(without_secrets(recipe), allow_unicode=True)
+        if (plan := self.stages / PLAN).is_file():  # a recipe that repeats all stages is of more use
+            write_whole(self.stages / RECIPE, text)
+            text = plan.read_text(encoding="utf-8")
+        write_whole(self.path / RECIPE, text)
         versions = {"python": platform.python_version()} | {name: version(name) for name in LIBRARIES}
         self._write_json(VERSIONS, versions)
         # A path such as data/pairs looks like a repository on the Hub, so record now whether it is a local folder.
@@ -111,9 +116,30 @@ class RunFolder:
 
     @property
     def recipe(self) -> dict:
-        """All settings of the run, by name."""
-        file = self.path / RECIPE
+        """All settings of the run, by name; of a run in stages those of its last training."""
+        file = self.stages / RECIPE
+        if not file.is_file():
+            file = self.path / RECIPE
         return read_file(file, yaml.safe_load, dict) if file.is_file() else {}
+
+    @property
+    def stages(self) -> Path:
+        """The folder of the earlier stages of a run."""
+        return self.path / STAGES
+
+    def stage(self, number: int, name: str) -> Path:
+        """The path of what a stage makes, a folder for a training; `number` counts from 1."""
+        return self.stages / f"{number}-{name}"
+
+    @property
+    def state(self) -> Path:
+        """The path of the state of the stages."""
+        return self.stages / STATE
+
+    def write_plan(self, values: dict) -> None:
+        """Write the given settings of a run in stages, which repeat all of them."""
+        self.stages.mkdir(parents=True, exist_ok=True)
+        write_whole(self.stages / PLAN, yaml.safe_dump(without_secrets(values), allow_unicode=True))
 
     @property
     def versions(self) -> dict[str, str]:

@@ -24,6 +24,7 @@ from ..train.data.arguments import DataArguments, TokenizerArguments
 from ..train.data.filters import FILTERS, PREFIX
 from ..train.data.mixture import sources_of
 from ..train.plan import catalog
+from ..train.stages.names import check_stages
 from ..translate.loading import check_name
 from . import processes
 
@@ -32,7 +33,7 @@ COMMON = (
     "data_path", "validation_path", "test_path", "source_language", "target_language", "dataset",
     "output_dir", "resume_from_checkpoint", "init_from",
     "vocab_size", "d_model", "encoder_layers", "decoder_layers", "dropout",
-    "hours", "num_train_epochs", "batch_tokens", "learning_rate", "bf16", "num_beams",
+    "hours", "stages", "monolingual", "num_train_epochs", "batch_tokens", "learning_rate", "bf16", "num_beams",
 )  # fmt: skip
 
 # Options that are not settings, and their allowed values.
@@ -55,18 +56,25 @@ def main(argv: list[str]) -> None:
 def train(given: catalog.Given) -> None:
     """Train in one or several processes. Raises `GlossaError` if a setting is wrong, or a process ends early."""
     with given.placed():
-        check(given)
-        processes.start(given)
+        if not check(given):
+            processes.start(given)
+            return
+        from ..train.stages.chain import train_in_stages
+
+        train_in_stages(given, processes.start)
 
 
 def show_plan(given: catalog.Given) -> None:
     """Print the value of each setting and its origin."""
     from ..train.plan.arguments import parse_settings
     from ..train.plan.explain import explain
+    from ..train.stages.table import plan_lines
 
     with given.placed():
-        check(given)
-        print(explain(parse_settings(given), given.options["explain"]))
+        names, form = check(given), given.options["explain"]
+        shown = explain(parse_settings(given), form)
+    plan = ["stages", *plan_lines(names, given.values.get("hours"), given.values.get("monolingual") or ())]
+    print("\n".join("# " * (form == "yaml") + line for line in plan), shown, sep="\n\n")
 
 
 def learn(given: catalog.Given) -> None:
@@ -98,16 +106,18 @@ def resumes(given: catalog.Given) -> bool:
     return str(given.values.get("resume_from_checkpoint") or "no").lower() not in ("false", "no")
 
 
-def check(given: catalog.Given) -> None:
-    """Find errors before libraries and data are loaded. Raises `GlossaError`."""
+def check(given: catalog.Given) -> tuple[str, ...]:
+    """Find errors before libraries and data are loaded; returns the stages. Raises `GlossaError`."""
+    stages: tuple[str, ...] = ()
     for kind in (DataArguments, TokenizerArguments):
         names = {field.name for field in dataclasses.fields(kind)}
         settings = kind(**{name: value for name, value in given.values.items() if name in names})
         if isinstance(settings, DataArguments):
+            stages = check_stages(given.values, settings)
             for source in sources_of(settings):
                 check_paths(source.settings.data_path, source.settings.filters.get("exclude", []))
             others = [path for path in (*settings.watch, *settings.replay) if not RunFolder(path).recipe]
-            check_paths(settings.validation_path, settings.test_path, others)
+            check_paths(settings.validation_path, settings.test_path, settings.monolingual, others)
     for name in ("init_from", "tokenizer"):
         value = given.values.get(name)
         if value and not resumes(given) and not Path(value).exists():  # resuming needs neither
@@ -115,6 +125,7 @@ def check(given: catalog.Given) -> None:
                 check_name(value)
             except GlossaError as error:
                 raise GlossaError(f"{name} is {value}. {error}") from error
+    return stages
 
 
 def check_paths(*lists: list[str]) -> None:

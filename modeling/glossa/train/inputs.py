@@ -30,13 +30,14 @@ from .data.encoding.encoding import tokenize_pairs
 from .data.encoding.links import LinkCollator
 from .data.matching import with_matches
 from .data.mixture import common_source, target_languages
-from .data.pairs import fingerprints, prepare_pairs
+from .data.pairs import fingerprints, in_both_directions, prepare_pairs
 from .data.sources import load_source
 from .data.streaming.streams import Stream, is_stream
 from .data.texts import prepare_texts, tokenize_texts
 from .plan.arguments import Settings
 from .pretraining import pretraining_collator
 from .replay import check_languages, load_replay, without_sides
+from .stages.last import load_further
 
 logger = logging.getLogger(__name__)
 
@@ -82,6 +83,10 @@ def load_inputs(settings: Settings) -> Inputs:
             splits |= load_watched(settings.data, splits["train"])
         if (replay := load_replay(settings, splits, report)) is not None:
             splits["replay"] = own["replay"] = replay
+        if settings.data.both_directions:
+            splits["train"] = in_both_directions(splits["train"])
+        elif (further := load_further(settings, splits, report)) is not None:
+            splits["replay"] = further  # not in `own`: the data of the run are its pairs
     report.fingerprints = fingerprints(own)
     if stream is not None:
         report.fingerprints["train"] += stream.fingerprint()
@@ -150,6 +155,8 @@ def tokenize(
 def describe(settings: Settings, inputs: Inputs, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
     """Write statistics of the training pairs to the model's config, which guide how text is split and translated."""
     pairs, shares, before = inputs.splits["train"], settings.data.shares, TextProfile.of(model.config)
+    if settings.data.both_directions:
+        pairs = pairs.select(range(len(pairs) // 2))  # those of the wanted direction
     # A fine-tuned model keeps its earlier abilities. Statistics of the validation pairs are added after training.
     profile = TextProfile(
         split_sentences=not has_paragraphs(pairs),

@@ -4,12 +4,10 @@ Files of pairs and the training pairs of a run are mixed in as they are. Texts a
 first (self-generated replay, Resta and Bacciu 2024, arXiv 2403.13130).
 """
 
-import json
 import logging
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +15,10 @@ import numpy
 from datasets import Dataset, DatasetDict
 
 from ..base.errors import GlossaError
-from ..base.jobs.pool import in_this_process
 from ..base.jobs.records import hash_texts
 from ..base.paths import file_groups, is_remote, is_table
 from ..base.run_folder import RunFolder
-from ..translate.corpora.distillation import Job, chunk_writer, chunks_of, load_teacher
 from ..translate.languages import Languages
-from ..translate.loading import stamp_models
 from .data.arguments import CHECKS, DataArguments
 from .data.cleaning.report import DataReport
 from .data.cleaning.splitting import sample_rows, side_keys
@@ -32,6 +27,7 @@ from .data.streaming.streams import is_stream
 from .data.texts import prepare_texts
 from .plan.arguments import Settings
 from .plan.sizing import choosable, tuned_passes
+from .translating import stamps_of, translate_rows
 
 logger = logging.getLogger(__name__)
 
@@ -75,7 +71,7 @@ def load_replay(settings: Settings, splits: DatasetDict, report: DataReport) -> 
         passes = tuned_passes(len(splits["train"]))
     held_out = [rows for name, rows in splits.items() if name != "train"]
     is_text = _is_text(paths)
-    found = _texts(paths, data) if is_text else _pairs(paths, data, held_out)
+    found = texts_in(paths, data) if is_text else _pairs(paths, data, held_out)
     apart = without_sides(found, held_out)
     wanted = math.ceil(passes * replayed_in_a_pass(data, splits["train"], apart))
     chosen = sample_rows(apart, wanted, data.split_seed)
@@ -126,9 +122,9 @@ def _is_text(paths: Sequence[str]) -> bool:
     return bool(texts)
 
 
-def _texts(paths: Sequence[str], data: DataArguments) -> Dataset:
-    """The distinct texts of files, as both sides."""
-    plain = _plain(data, dataset="files", data_path=list(paths), validation_size=0, test_size=0)
+def texts_in(paths: Sequence[str], data: DataArguments) -> Dataset:
+    """The distinct texts of files in one of the languages of `data`, as both sides."""
+    plain = files_in(data, dataset="files", data_path=list(paths), validation_size=0, test_size=0)
     texts = prepare_texts(plain)[0]["train"]["text"][:]
     return Dataset.from_dict({"source": texts, "target": texts})
 
@@ -138,7 +134,7 @@ def _pairs(paths: Sequence[str], data: DataArguments, held_out: list[Dataset]) -
     run = RunFolder(paths[0])
     if not run.recipe:
         columns = {"source_column": data.source_column, "target_column": data.target_column}
-        return load_pairs(_plain(data, dataset="files", data_path=list(paths), **columns)).select_columns(SIDES)
+        return load_pairs(files_in(data, dataset="files", data_path=list(paths), **columns)).select_columns(SIDES)
     check_languages("replay", paths[0], data)
     its = DataArguments.of_run(run.recipe)
     if is_stream(its):
@@ -156,7 +152,7 @@ def _pairs(paths: Sequence[str], data: DataArguments, held_out: list[Dataset]) -
     return several.get(data.target_language, pairs).select_columns(SIDES)
 
 
-def _plain(data: DataArguments, **given: Any) -> DataArguments:
+def files_in(data: DataArguments, **given: Any) -> DataArguments:
     """Settings of other files in the languages of `data`, whose checks only warn."""
     languages: dict[str, Any] = dict(zip(("source_language", "target_language"), data.languages, strict=True))
     return DataArguments(**languages, **given, trust_data=CHECKS)
@@ -164,15 +160,8 @@ def _plain(data: DataArguments, **given: Any) -> DataArguments:
 
 def _translated(settings: Settings, texts: list[str]) -> Dataset:
     """Texts with the translations of the start, without implausible ones. A stopped job continues in the next run."""
-    start, languages = str(settings.translator.init_from), settings.data.languages
-    stamps = {"texts": hash_texts(texts)} | stamp_models([start])
-    file = RunFolder(settings.training.output_dir).replayed_file(hash_texts(stamps.values()))
-    if not file.is_file():
-        logger.info("replay: %s translates %d texts.", start, len(texts))
-        work = partial(chunk_writer, lambda _: load_teacher([start], languages, engine="auto"), closest=False, tag="")
-        chunks = chunks_of([(text, None) for text in texts], 1, with_original=False)
-        counts = Job(file, stamps).run(work, chunks, in_this_process)
-        dropped = ", ".join(f"{number:,} {problem}" for problem, number in sorted(counts.dropped.items())) or "none"
-        logger.info("replay: %d translations. Dropped: %s.", counts.pairs, dropped)
-    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").split("\n") if line]
-    return Dataset.from_dict({name: [row[name] for row in rows] for name in SIDES})
+    start, rows = str(settings.translator.init_from), [(text, None) for text in texts]
+    key = hash_texts(stamps_of(start, rows).values())
+    file = RunFolder(settings.training.output_dir).replayed_file(key)
+    found = translate_rows(file, start, settings.data.languages, rows)
+    return Dataset.from_dict({name: [row[name] for row in found] for name in SIDES})

@@ -25,6 +25,7 @@ from .plan.start import adopt_start, adopt_vocabulary
 from .pretraining import train_part, validation_loss
 from .progress import augmentation_preview, preview
 from .restore import RestoreCallbacks, restore_callbacks
+from .stages.last import adopt_stages
 from .streaming import StreamTrainer
 from .trainer import GlossaTrainer
 from .trial import choose_precision, run_trials
@@ -39,7 +40,7 @@ def train(settings: Settings) -> Path:
     Raises `GlossaError` before training starts if settings or data are invalid.
     """
     run = RunFolder(settings.training.output_dir)
-    settings = resolve_precision(adopt_start(adopt_choices(adopt_vocabulary(settings))))
+    settings = resolve_precision(adopt_start(adopt_choices(adopt_vocabulary(adopt_stages(settings)))))
     if is_finished(settings):
         check_settings(run, settings)
         logger.info("%s is finished. There is nothing to resume.", run.path)

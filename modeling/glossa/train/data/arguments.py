@@ -78,6 +78,14 @@ class DataArguments:
         "training pairs have.",
         interval="[1, inf)",
     )
+    monolingual: list[str] = setting(
+        [], "With the stage back in stages: text files in the target language, with a text on each line."
+    )
+    both_directions: bool = setting(
+        False,
+        "Train one model in both directions, without tags: each training pair is also seen with its sides exchanged "
+        "(Ding et al. 2021). Validation and test pairs stay in the direction of the settings.",
+    )
     source_language: str = setting("en", "Code of the source language, as in the data; a name (German) works too.")
     target_language: str = setting("fr", "Code of the target language, as in the data; a name (German) works too.")
     source_column: str | None = setting(
@@ -102,7 +110,9 @@ class DataArguments:
         None, "Keep N validation pairs, drawn with split_seed, in their order. Default: all.", interval="[1, inf)"
     )
     max_test_samples: int | None = setting(
-        None, "Keep N test pairs, drawn in the same way. Default: all.", interval="[1, inf)"
+        None,
+        "Keep N test pairs, drawn in the same way; 0 holds them out and scores none. Default: all.",
+        interval="[0, inf)",
     )
     validation_size: float | None = setting(
         None,
@@ -162,7 +172,7 @@ class DataArguments:
     )
 
     def __post_init__(self):
-        for name in ("data_path", "validation_path", "test_path", "watch", "replay"):
+        for name in ("data_path", "validation_path", "test_path", "watch", "replay", "monolingual"):
             # In YAML, a single path is often written without brackets.
             if isinstance(getattr(self, name), str):
                 self._read(name, [getattr(self, name)])

@@ -66,6 +66,9 @@ def prepare_pairs(arguments: DataArguments, stream: Stream | None = None) -> tup
             dataset[name] = dataset["train"].select(chosen[name])
         if name in dataset:
             limit = getattr(arguments, f"max_{name}_samples")
+            if limit == 0:
+                dataset.pop(name)
+                continue
             dataset[name] = with_file_names(sample_rows(dataset[name], limit, arguments.split_seed))
     keys = side_keys(dataset["train"])  # before tags are added
     dataset["train"] = _apply_weights(dataset["train"], chosen, sources, arguments, report)
@@ -164,6 +167,12 @@ def _tagged(rows: Dataset, tag: str) -> Dataset:
 
 def _add_tag(sources: list[str], tag: str) -> dict:
     return {"source": [tag + text for text in sources]}
+
+
+def in_both_directions(pairs: Dataset) -> Dataset:
+    """The pairs, and after them the same with their sides exchanged."""
+    exchanged = pairs.rename_columns({"source": "target", "target": "source"})
+    return concatenate_datasets([pairs, exchanged.select_columns(pairs.column_names)])
 
 
 def by_language(pairs: Dataset) -> list[tuple[str, Dataset]]:

@@ -26,12 +26,15 @@ class Origin:
 
     Args:
         kind: "recipe" or "flag" if set explicitly, "resumed" for the value of the resumed run, "start" for that of the
-            model in `init_from`, "prepared" for that of prepared token ids, "chosen" if it depends on the data,
-            "device" if it depends on the device, "trial" if measured, "environment" for an environment variable.
+            model in `init_from`, "prepared" for that of prepared token ids, "stages" for the last training of several
+            stages, "chosen" if it depends on the data, "device" if it depends on the device, "trial" if measured,
+            "environment" for an environment variable.
         reason: The recipe, the run, the variable, or what determines the value.
     """
 
-    kind: Literal["recipe", "flag", "resumed", "start", "prepared", "chosen", "device", "trial", "environment"]
+    kind: Literal[
+        "recipe", "flag", "resumed", "start", "prepared", "stages", "chosen", "device", "trial", "environment"
+    ]
     reason: str = ""
 
 

@@ -17,7 +17,8 @@ from ...base.tokens import target_vocabulary
 from ...model.modeling_glossa import GlossaForConditionalGeneration
 from ...translate.languages import Languages
 from ...translate.loading import load_config, load_tokenizer
-from ..data.mixture import target_languages
+from ..data.mixture import sources_of, target_languages
+from ..data.prepared import tokens_of
 from ..data.streaming.streams import REFUSED, is_stream
 from ..hub.push import check_account
 from .arguments import Settings
@@ -50,6 +51,7 @@ def check_before_data(settings: Settings) -> None:
         _check_languages(settings.translator.init_from, settings)
     _check_positions(settings)
     _check_alignment(settings)
+    _check_directions(settings)
     _check_memory(settings)
     model = _outline(settings)
     _check_optimizer(training, model)
@@ -195,6 +197,30 @@ def _check_alignment(settings: Settings) -> None:
     if problem:
         raise GlossaError(f"alignment_head is true, but {problem}. Leave one of the two out.")
     require("thot.alignment", "documents", "sil-thot")
+
+
+def _check_directions(settings: Settings) -> None:
+    """Raise `GlossaError` if `both_directions` is set for what cannot be exchanged."""
+    data, problem = settings.data, ""
+    if not data.both_directions:
+        return
+    sources = sources_of(data)
+    if settings.translator.objective != "translation":
+        problem = f"objective is {settings.translator.objective}, which has one side"
+    elif is_stream(data):
+        problem = f"streaming is true, and {REFUSED['both_directions']}"
+    elif several := target_languages(data):
+        problem = f"the data have several target languages ({', '.join(several)})"
+    elif settings.tokenizer.target_vocab_size:
+        problem = f"target_vocab_size is {settings.tokenizer.target_vocab_size}: both languages need one vocabulary"
+    elif settings.training.alignment_head:
+        problem = "alignment_head is true, which links words in one direction"
+    elif tagged := [source.name for source in sources if source.tag]:
+        problem = f"the source {tagged[0]} has a tag, which only sources of one direction have"
+    elif tokens_of(sources) is not None:
+        problem = "the pairs were prepared with the token ids of one direction. Prepare them without"
+    if problem:
+        raise GlossaError(f"both_directions is true, but {problem}. Leave one of the two out.")
 
 
 def _check_memory(settings: Settings) -> None:

@@ -17,6 +17,7 @@ from ...base.run_folder import RunFolder
 from ..data.arguments import TokenizerArguments
 from .devices import available_cores
 from .settings import GlossaTrainingArguments, ModelArguments
+from .table import PLAIN
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +62,7 @@ def choose_processes(given: Mapping[str, Any]) -> int:
     if before := resumed_recipe(given):
         return before.get("cpu_processes") or 1
     other = given.get("objective", "translation") != "translation" or given.get("streaming") or given.get("init_from")
-    if other or not COPIES:
+    if other or not COPIES or given.get("stages", PLAIN) != PLAIN:  # the last of several stages is fine-tuning
         return 1
     wanted = _largest_share(batches, available_cores())
     free, each = psutil.virtual_memory().available, process_bytes(given)

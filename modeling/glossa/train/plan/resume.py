@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 FIXED = (
     "objective", "source_language", "target_language", "split_seed", "validation_size", "test_size",
     "max_train_samples", "streaming", "max_length", "split_sentences", "keep_out", "sources", "augmentation",
-    "placeholder_augmentation", "memory", "sampling_temperature", "repair_text", "replay_size",
+    "placeholder_augmentation", "memory", "sampling_temperature", "repair_text", "replay_size", "both_directions",
     "batch_tokens", "learning_rate", "muon_learning_rate", "learning_rate_factor",
     "lr_scheduler_type", "lr_scheduler_kwargs", "warmup_steps", "weight_decay", "adam_beta1", "adam_beta2",
     "adam_epsilon", "optim", "optim_args", "max_grad_norm", "label_smoothing_factor",
@@ -144,7 +144,8 @@ def check_settings(run: RunFolder, settings: Settings) -> dict[str, Any]:
         if setting.group in ("model", "tokenizer") or name in FIXED
     ]
     # Recipes of earlier versions lack newer settings, which were off.
-    off = {"repair_text": False, "alignment_head": False, "placeholder_augmentation": 0.0, "memory": False}
+    off: dict[str, Any] = dict.fromkeys(("repair_text", "alignment_head", "memory", "both_directions"), False)
+    off["placeholder_augmentation"] = 0.0
     both = [
         {name: _fixed_part(name, recipe.get(name, off.get(name))) for name in fixed}
         | flatten_filters(enabled_filters(recipe.get("filters")) | {"exclude": None})  # whose files may move

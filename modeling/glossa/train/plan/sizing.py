@@ -26,7 +26,7 @@ from ..data.streaming.streams import is_stream
 from .arguments import Origin, Settings
 from .devices import is_sharded, trial_step, uses_deepspeed
 from .processes import resumed_recipe
-from .table import CHOSEN
+from .table import CHOSEN, PLAIN
 
 logger = logging.getLogger(__name__)
 
@@ -121,7 +121,12 @@ def choose_for_pairs(settings: Settings, train: Dataset, report: DataReport) -> 
     if not choosable(settings):
         return settings
     some = train.select(range(0, len(train), max(len(train) // 1000, 1)))["target"]
-    return choose_settings(settings, report.stream.get("rows", len(train)), some)
+    return choose_settings(settings, report.stream.get("rows", len(train)) // _directions(settings), some)
+
+
+def _directions(settings: Settings) -> int:
+    """How often a pass has each pair."""
+    return 1 + settings.data.both_directions
 
 
 def choose_settings(settings: Settings, pairs: int, texts: Sequence[str] = ()) -> Settings:
@@ -134,7 +139,7 @@ def choose_settings(settings: Settings, pairs: int, texts: Sequence[str] = ()) -
     number = next(number for number, size in enumerate(sizes) if pairs <= size.pairs)
     size = replace(sizes[number], passes=max(sizes[number].passes, math.ceil(SEEN / pairs)))
     if settings.training.hours is not None and size.dimensions().keys() <= choosable(settings) | prepared(settings):
-        tokens = pairs * sum(map(_tokens, texts)) / max(len(texts), 1)
+        tokens = _directions(settings) * pairs * sum(map(_tokens, texts)) / max(len(texts), 1)
         size = size_for_hours(settings, [*sizes[:number], size], tokens)
     if start:
         size = size_for_start(settings, sizes[number], pairs)
@@ -181,7 +186,8 @@ def size_for_start(settings: Settings, size: Size, pairs: int) -> Size:
     """Adapt `size` to the model of `init_from`: fewer passes and lower rates, by its kind and the number of pairs."""
     start = str(settings.translator.init_from)
     config, recipe = load_config(start), RunFolder(start).recipe
-    if recipe.get("objective", "translation") != "translation":
+    # The last of several stages goes on with the pairs that its start has learned from.
+    if recipe.get("objective", "translation") != "translation" or settings.training.stages != PLAIN:
         passes, rate = FURTHER * size.passes, FURTHER * size.learning_rate
         muon = size.muon_learning_rate and FURTHER * size.muon_learning_rate
         return replace(size, passes=passes, learning_rate=rate, muon_learning_rate=muon)

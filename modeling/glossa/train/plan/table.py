@@ -8,6 +8,7 @@ from typing import Literal
 
 from ...base.values import setting
 
+PLAIN = "plain"  # of `stages`: one training
 # Settings that `glossa train` chooses by the pairs, in groups that belong together. If one of a group is set
 # explicitly, no other setting of the group is chosen. Settings after the bar are never chosen, but also prevent the
 # choice of their group.
@@ -227,6 +228,13 @@ class TrainingSettings:
         "Time limit for the steps of training, in hours: a trial on this machine lowers num_train_epochs to what "
         "fits. Preparing the data, and scoring and saving at the end, take more time. Default: no limit.",
         interval="(0, inf)",
+    )
+    stages: str = setting(
+        PLAIN,
+        "What the hours are spent on: plain, one training; or names joined by commas, in order: first a training, "
+        "plain or both (one model in both directions); then diversify (its translations of the training pairs) and "
+        "back (its translations of monolingual) as further pairs; a training in the wanted direction follows by "
+        "itself. auto takes what was best for so many pairs and hours. hours then count everything.",
     )
     eval_strategy: str = setting("epoch", "When to evaluate: no, steps or epoch.")
     save_strategy: str = setting("epoch", "When to save a checkpoint: no, steps, epoch or best.")

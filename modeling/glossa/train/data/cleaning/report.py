@@ -19,8 +19,8 @@ class DataReport:
         splits: Row counts by split and outcome. `read` (every line of a file) plus `split` (rows added by
             `split_sentences`) equals the sum of malformed, empty, identical, duplicates, kept and, if they occur,
             kept_out, overlap (with given evaluation pairs), header, continued (further lines of a row of several
-            lines), and the active filters by name. `replay` has `not_drawn` and, for texts, `implausible`. `repaired`
-            pairs are among the kept. Later steps add counts.
+            lines), and the active filters by name. `replay`, which also has the pairs of stages, has `not_drawn` and,
+            for texts, `implausible`. `repaired` pairs are among the kept. Later steps add counts.
         sources: The same counts of training rows by source, the number of its kept pairs in `train`, `validation` and
             `test`, its `weight`, and the rows `seen` in an epoch.
         malformed_rows: The first ten malformed rows, each with file, line, reason and excerpt.

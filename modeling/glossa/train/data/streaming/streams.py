@@ -50,6 +50,7 @@ REFUSED = {
     "objective": "pretraining needs all pairs at once",
     "alignment_head": "words are aligned in all pairs at once",
     "memory": "matches are looked for in all pairs",
+    "both_directions": "its rows are read in one direction",
     "replay": "its pairs are mixed into all pairs of a pass",
 }
 

@@ -1,0 +1,111 @@
+"""The stages that make pairs: translations by the models of the training so far."""
+
+import json
+import random
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from ...base.jobs.whole_files import write_whole
+from ...base.run_folder import RunFolder
+from ...model.profile_glossa import NAME
+from ...translate.corpora.distillation import Rows
+from ..data.arguments import DataArguments
+from ..data.pairs import prepare_pairs
+from ..replay import texts_in
+from ..translating import translate_rows
+from .names import BACK, BOTH
+from .state import State
+
+SIZE = 500  # texts of a chunk: tens of seconds on a core, so that a stage ends in time and little is lost by a kill
+BEAMS = 1  # of a job in a stage: many pairs are of more use than the best ones
+ORDER = 1  # seed of the order of texts, so that those translated in time are a random part
+REVERSE = "reverse"  # folder in that of the stage both
+
+
+class Job(NamedTuple):
+    """A job of a stage: the name of its file, the model, and the texts."""
+
+    name: str
+    model: Path
+    rows: Rows
+
+
+def make_pairs(run: RunFolder, state: State, number: int, name: str, until: float | None) -> tuple[int, list[str]]:
+    """The pairs of a stage: how many, and their files in the folder of the stages.
+
+    Args:
+        run: The folder of the run in stages.
+        state: Its state, which gets the seconds of the stage after each chunk.
+        number: The number of the stage, from 1.
+        name: `diversify` or `back`.
+        until: Seconds of all stages at which translating ends; None for no limit.
+    """
+    first, count, files = run.stage(1, state.stages[0]), 0, []
+    data = DataArguments.of_run(RunFolder(first).recipe)
+    jobs = list(_jobs(name, first, state, data))
+    begin = state.seconds - state.stage_seconds
+    for part, job in enumerate(jobs, 1):
+        end = None if until is None else begin + (until - begin) * part / len(jobs)
+
+        def goes_on(end: float | None = end) -> bool:
+            state.write(state.stage_seconds)
+            return end is None or state.seconds < end
+
+        file = Path(f"{run.stage(number, name)}{job.name}.jsonl")
+        options: dict = {"goes_on": goes_on, "size": SIZE, "num_beams": BEAMS}
+        count += len(translate_rows(file, str(job.model), data.languages, job.rows, **options))
+        files.append(file.name)
+    return count, files
+
+
+def _jobs(name: str, first: Path, state: State, data: DataArguments) -> Iterator[Job]:
+    """The jobs of a stage, which need the model of the first stage, in the folder `first`."""
+    reverse = make_reverse(first) if state.stages[0] == BOTH else None
+    if name == BACK:
+        assert reverse is not None
+        texts = texts_in(state.monolingual, data)["target"][:]
+        yield Job("", reverse, [(None, text) for text in _in_order(texts)])  # type: ignore[misc]
+        return
+    pairs = prepare_pairs(data)[0]["train"]
+    yield Job("", first, [(text, None) for text in _in_order(pairs["source"][:])])
+    if reverse is not None:
+        yield Job("-reverse", reverse, [(None, text) for text in _in_order(pairs["target"][:])])  # type: ignore[misc]
+
+
+def _in_order(texts: list[str]) -> list[str]:
+    """The different texts in a random order, which is always the same."""
+    different = list(dict.fromkeys(texts))
+    random.Random(ORDER).shuffle(different)
+    return different
+
+
+def make_reverse(first: Path) -> Path:
+    """A folder with the model of the stage `both` as a translator of the opposite direction."""
+    folder = first / REVERSE
+    if folder.is_dir():
+        return folder
+    new = first / f"{REVERSE}.new"
+    shutil.rmtree(new, ignore_errors=True)
+    new.mkdir()
+    for path in first.iterdir():
+        if path.name in ("config.json", "tokenizer_config.json"):
+            write_whole(new / path.name, json.dumps(_reversed(json.loads(path.read_text(encoding="utf-8"))), indent=2))
+        elif path.name in ("generation_config.json", "tokenizer.json") or path.suffix in (".safetensors", ".py"):
+            shutil.copy(path, new / path.name)
+    new.replace(folder)
+    return folder
+
+
+def _reversed(config: dict) -> dict:
+    """A configuration of a model or a tokenizer with its languages exchanged, and what depends on them."""
+    for one, other in (("source_language", "target_language"), ("src_lang", "tgt_lang")):
+        if one in config and other in config:
+            config[one], config[other] = config[other], config[one]
+    profile = config.get(NAME, {})
+    if profile.get("length_ratio"):
+        profile["length_ratio"] = round(1 / profile["length_ratio"], 4)
+    for learned in ("confidence", "word_confidence", "improbable_score"):
+        profile.pop(learned, None)  # from translations in the other direction
+    return config
