@@ -29,6 +29,7 @@ BENCHMARKS = {
     "tuning": ("tuning", "what fine-tuning gives: with all weights, with LoRA, alone, and MarianMT by hand"),
     "verdict": ("verdict", "what a short run can become, by the number of pairs and passes"),
     "curves": ("curves", "how well the end of a training is forecast from its beginning"),
+    "stages": ("stages", "what trainings in stages give in the same hours as plain training"),
     "repair": ("repair", "what a translation memory gives a model that reads it, by the score of the match"),
     "terms": ("terms", "what a glossary does: terms in place, or with the model's own word, BLEU, time"),
     "day": ("day", "a day of a translator whose corrections enter the memory, or are trained"),
