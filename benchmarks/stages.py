@@ -1,8 +1,8 @@
 """What stages give at equal time: `python -m benchmarks stages --data FOLDER --corpus anki --hours 1 --seeds 1 2 3`.
 
-Each row is one `glossa train --hours N --stages ...`, with no other setting that differs, in a process of its own
-with one thread. Start it on one core (`taskset -c 1`): then equal hours are equal CPU-seconds, in which translating, scoring
-and set-up count. The table has the CPU-seconds as measured.
+Each row is one `glossa train --hours N --stages ...`, with no other setting that differs, in a process of its own with
+one thread. Start it on one core (`taskset -c 1`): then equal hours are equal CPU-seconds, in which translating,
+scoring and set-up count. The table has the CPU-seconds as measured.
 
 FOLDER has `anki/fra-eng.zip`, `libreoffice-help/en-de.tsv.gz` and `multi30k`. The corpora are 30,000 pairs of Anki,
 English to French, with the French sides of the other pairs as monolingual text; LibreOffice's help, English to German,
