@@ -20,7 +20,7 @@ PUBLIC = {
     "translate.texts": ("alignment labels recall spans stand_ins tags text "),
     "translate.memory": ("building exporting index repair store terms "),
     "translate.export": ("argos ctranslate2_model decoding families onnx_model other_families transformers_js "),
-    "train": ("blending building corrections run "),
+    "train": ("blending building corrections replay run translating "),
     "train.data": (
         "arguments augmentation.augmentation augmentation.items augmentation.joining augmentation.shares "
         "augmentation.typing_errors augmentation.typography cleaning.cleaning cleaning.report "
@@ -29,8 +29,9 @@ PUBLIC = {
         "pairs prepared preparing.prepare sources streaming.streams streaming.windows texts "
     ),
     "train.plan": (
-        "arguments catalog devices explain precision preflight processes resume settings sizing start starts "
+        "arguments catalog devices explain precision preflight processes resume settings sizing start starts table "
     ),
+    "train.stages": ("chain last names table "),
     "train.evaluation": (
         "blends calibration comet curves further_metrics robustness samples scoring systems "
         "translation_metric verdict "

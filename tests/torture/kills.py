@@ -21,8 +21,10 @@ from safetensors.torch import load_file
 from small_models import RUN, command_line, write_pairs
 
 from glossa.base.run_folder import CHECKPOINT_STATE
+from glossa.train.plan import catalog
 from glossa.train.plan.arguments import parse_settings
 from glossa.train.run import train
+from glossa.train.stages.chain import train_in_stages
 
 SETTINGS = RUN | {
     "d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "encoder_ffn_dim": 64, "decoder_ffn_dim": 64,
@@ -30,9 +32,13 @@ SETTINGS = RUN | {
     "max_new_tokens": 4, "max_validation_samples": 4, "max_test_samples": 4, "resume_from_checkpoint": "true",
     "use_cpu": True, "dropout": 0.2, "save_total_limit": 6,
 }  # fmt: skip
-# The first three are in the test suite.
+IN_STAGES = {
+    "stages": "both,diversify", "learning_rate": 0.01, "max_steps": 100, "save_steps": 20, "eval_steps": 20,
+    "max_new_tokens": 12,
+}  # fmt: skip
+# The first four are in the test suite.
 SETUPS = {
-    "averaged": ({"average_checkpoints": 3, "gradient_accumulation_steps": 3}, 1),
+    "averaged": ({"average_checkpoints": 3, "gradient_accumulation_steps": 3}, 1), "in stages": (IN_STAGES, 1),
     "pretraining": ({"objective": "span_corruption"}, 1), "two processes": ({}, 2), "default": ({}, 1),
     "bf16": ({"bf16": True}, 1),
 }  # fmt: skip
@@ -128,7 +134,7 @@ def _run(arguments: list[str], rank: int, processes: int, port: int) -> None:
         os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "LOCAL_WORLD_SIZE": str(processes)}
     status = 1
     try:
-        train(parse_settings(arguments))
+        train_in_stages(catalog.parse(arguments), lambda given: train(parse_settings(given)))
         status = 0
     except BaseException:
         traceback.print_exc()

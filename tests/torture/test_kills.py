@@ -26,8 +26,8 @@ def torture(zygote, part, *options):
 
 @pytest.mark.slow
 def test_killed_runs_end_with_equal_weights(zygote):
-    """One kill in each of three set-ups."""
-    assert torture(zygote, "kills", "--count", "3")["kills"] == 3
+    """One kill in each of four set-ups."""
+    assert torture(zygote, "kills", "--count", "4")["kills"] == 4
 
 
 @pytest.mark.slow

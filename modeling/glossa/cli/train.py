@@ -73,8 +73,10 @@ def show_plan(given: catalog.Given) -> None:
     with given.placed():
         names, form = check(given), given.options["explain"]
         shown = explain(parse_settings(given), form)
-    plan = ["stages", *plan_lines(names, given.values.get("hours"), given.values.get("monolingual") or ())]
-    print("\n".join("# " * (form == "yaml") + line for line in plan), shown, sep="\n\n")
+    if names:
+        plan = plan_lines(names, given.values.get("hours"), given.values.get("monolingual") or ())
+        print(*("# " * (form == "yaml") + line for line in ("stages", *plan)), "", sep="\n")
+    print(shown)
 
 
 def learn(given: catalog.Given) -> None:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ..plan.table import PLAIN
 from .names import AUTO, BACK, DIVERSIFY, LAST, MEANINGS
 
 # The hours of a training in stages, as shares. By the end of a stage so much of the hours may be over: what a stage
@@ -65,9 +64,11 @@ def parts(names: Sequence[str]) -> Iterator[Part]:
 
 def plan_lines(names: Sequence[str], hours: float | None, monolingual: Sequence[str]) -> Iterator[str]:
     """The plan in lines, for `--explain`: stage, hours, and where the choice comes from."""
-    if not names or names == (AUTO,):
-        chosen = "the nearest row of the table decides, by the number of pairs" if MEASURED else "not measured"
-        yield f"  {AUTO if names else PLAIN:12} {_shown(hours):14} {chosen if names else MEANINGS[PLAIN]}"
+    if names == (AUTO,):
+        chosen = (
+            "the nearest row of the table, by the number of pairs" if MEASURED else "plain, since nothing is measured"
+        )
+        yield f"  {AUTO:12} {_shown(hours):14} {chosen}"
         return
     row = next((cell.row for cell in MEASURED if cell.stages == ",".join(names)), "not measured")
     begin = 0.0

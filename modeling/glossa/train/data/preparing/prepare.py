@@ -238,9 +238,12 @@ def _hold_out(
         if several:
             languages = [job.sources[number].language for number in _sources_at(job, corpus, rows)]
             splits[name] = splits[name].add_column("language", languages)
-    for name, rows in splits.items():
-        splits[name] = sample_rows(rows, getattr(arguments, f"max_{name}_samples"), arguments.split_seed)
-    return splits, drawn
+    limits = {name: getattr(arguments, f"max_{name}_samples") for name in splits}
+    return {
+        name: sample_rows(rows, limits[name], arguments.split_seed)
+        for name, rows in splits.items()
+        if limits[name] != 0
+    }, drawn
 
 
 def _sources_at(job: Job, corpus: Corpus, rows: numpy.ndarray) -> list[int]:
