@@ -5,7 +5,7 @@ from small_corpus import dataset_of
 
 from glossa.base.errors import GlossaError
 from glossa.train.data.arguments import DataArguments
-from glossa.train.data.pairs import group_references, prepare_pairs
+from glossa.train.data.pairs import group_references, in_both_directions, prepare_pairs
 
 
 def test_group_references():
@@ -39,19 +39,34 @@ def overlapping(folder, **settings):
     } | settings)  # fmt: skip
 
 
-@pytest.mark.parametrize("limit", [None, 1])
+@pytest.mark.parametrize("limit", [None, 1, 0])
 def test_training_pairs_that_share_a_side_with_given_evaluation_pairs_are_dropped(tmp_path, caplog, limit):
     """Also those of test pairs that `max_test_samples` leaves out, and those with a side on the other side."""
     caplog.set_level("INFO")
     splits, report = prepare_pairs(overlapping(tmp_path, max_test_samples=limit))
     assert splits["train"]["source"][:] == ["go on", "a", "c", "e", "g"]
-    assert {name: len(rows) for name, rows in splits.items()} == {"train": 5, "validation": 1, "test": limit or 3}
+    sizes = {"train": 5, "validation": 1} | ({} if limit == 0 else {"test": limit or 3})
+    assert {name: len(rows) for name, rows in splits.items()} == report.sizes == sizes
     assert report.splits["train"] == {
         "read": 8, "malformed": 0, "empty": 0, "identical": 0, "overlap": 3, "duplicates": 0, "kept": 5,
     }  # fmt: skip
     assert "overlap" not in report.splits["test"] and "3 overlap" in caplog.text
     assert [row["excerpt"] for row in report.examples["overlap"]] == ["Go! | Va", "x | Cours .", "vas-y | y"]
-    assert report.overlap == {name: {"source": 0, "target": 0} for name in ("validation", "test")}
+    assert report.overlap == {name: {"source": 0, "target": 0} for name in sizes if name != "train"}
+
+
+def test_a_drawn_test_split_is_held_out_even_if_none_of_it_is_kept(tmp_path):
+    (tmp_path / "a.tsv").write_text("".join(f"s{number}\tt{number}\n" for number in range(20)))
+    given = {"data_path": [str(tmp_path / "a.tsv")], "validation_size": 4, "test_size": 5}
+    whole, none = (prepare_pairs(DataArguments(**given, max_test_samples=limit))[0] for limit in (None, 0))
+    assert len(whole["train"]) == 11 and "test" not in none
+    assert all(none[name]["source"][:] == whole[name]["source"][:] for name in ("train", "validation"))
+
+
+def test_pairs_in_both_directions():
+    pairs = in_both_directions(dataset_of(("a", "1"), ("b", "2")))
+    assert pairs.column_names == ["source", "target"]
+    assert (pairs["source"][:], pairs["target"][:]) == (["a", "b", "1", "2"], ["1", "2", "a", "b"])
 
 
 def test_overlapping_pairs_are_kept_if_asked(tmp_path, caplog):

@@ -48,6 +48,28 @@ def refused(tmp_path, tiny_train, monkeypatch):
         ({"init_from": "runs/nothing/at-all"}, "There is no folder runs/nothing/at-all"),
         ({"push_to_hub": True, "hub_model_id": "user/model"}, "No token. Log in"),
         ({"encoder_attention_heads": 3}, "encoder_attention_heads is 3; it must divide d_model (16)"),
+        ({"both_directions": True, "objective": "masked_lm"}, "objective is masked_lm, which has one side"),
+        ({"both_directions": True, "streaming": True}, "streaming is true, and its rows are read in one direction"),
+        ({"both_directions": True, "target_vocab_size": 280, "share_encoder_decoder_embeddings": False}, "one vocab"),
+        ({"both_directions": True, "alignment_head": True}, "alignment_head is true, which links words"),
+        (
+            {
+                "both_directions": True,
+                "data_path": None,
+                "dataset": None,
+                "sources": '[{"data_path": "a.tsv", "tag": "<a> "}]',
+            },
+            "the source a has a tag",
+        ),
+        (
+            {
+                "both_directions": True,
+                "data_path": None,
+                "dataset": None,
+                "sources": '[{"data_path": "a.tsv"}, {"data_path": "b.tsv", "target_language": "es"}]',
+            },
+            "fr, es",
+        ),
         # Settings that would be ignored, or spoil each other.
         ({"generation_num_beams": 5}, "generation_num_beams"),
         ({"per_device_train_batch_size": 16}, "per_device_train_batch_size"),

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 import yaml
+from small_corpus import dataset_of
 from small_models import command_line
 from transformers import MarianConfig
 
@@ -16,6 +17,7 @@ from glossa.base.run_folder import RunFolder
 from glossa.model.profile_glossa import TextProfile
 from glossa.train import trial
 from glossa.train.data.augmentation.shares import STANDARD
+from glossa.train.data.cleaning.report import DataReport
 from glossa.train.plan import catalog, sizing
 from glossa.train.plan.arguments import parse_settings
 from glossa.train.plan.sizing import adopt_choices, choose_settings
@@ -54,6 +56,28 @@ def values(settings, names=NAMES):
 )
 def test_size_follows_the_number_of_pairs(pairs, expected):
     assert values(chosen(pairs)) == expected
+
+
+def test_pairs_in_both_directions_count_once(monkeypatch):
+    """60,000 rows of 30,000 pairs: the size is that for the pairs, and the time that for the rows."""
+    rows, asked = dataset_of(*[("a b", "c d")] * 6), []
+    monkeypatch.setattr(sizing, "choose_settings", lambda settings, pairs, some: asked.append((pairs, len(some))))
+    for both in ("false", "true"):
+        sizing.choose_for_pairs(parse_settings(["--both_directions", both]), rows, DataReport())
+    assert asked == [(6, 6), (3, 6)]
+    monkeypatch.undo()
+    monkeypatch.setattr(sizing, "size_for_hours", lambda settings, sizes, tokens: asked.append(tokens) or sizes[-1])
+    for both in ("false", "true"):
+        chosen(1000, "--hours", "1", "--both_directions", both, texts=["eight ch"])
+    assert asked[2:] == [2000, 4000]  # of about four characters each
+
+
+def test_the_last_of_several_stages_has_half_the_passes_and_rates(start):
+    """Those of a new model for 20,000 pairs, as a pretrained one has; a translator has one of 5 passes."""
+    given = ["--init_from", start(GlossaConfig(), objective="translation")]
+    names = ("num_train_epochs", "learning_rate", "muon_learning_rate")
+    assert values(chosen(20_000, *given), names) == [4, 5e-4, None]
+    assert values(chosen(20_000, *given, "--stages", "both"), names) == [15, 2e-3, 1e-2]
 
 
 def test_few_pairs_are_trained_with_muon():

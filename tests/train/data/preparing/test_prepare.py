@@ -50,8 +50,14 @@ def test_a_small_corpus_has_several_files():
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, CLEANING, {"validation_size": 0.05, "test_size": 0, "split_seed": 7}, {"max_test_samples": 9}],
-    ids=["plain", "all", "sizes", "drawn"],
+    [
+        {},
+        CLEANING,
+        {"validation_size": 0.05, "test_size": 0, "split_seed": 7},
+        {"max_test_samples": 9},
+        {"max_test_samples": 0},
+    ],
+    ids=["plain", "all", "sizes", "drawn", "none drawn"],
 )
 def test_the_result_is_that_of_training(tmp_path, small, settings):
     paths = [write(tmp_path / f"{name}.tsv", corpus(seed)) for seed, name in enumerate("ab")]
