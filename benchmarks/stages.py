@@ -1,8 +1,9 @@
 """What stages give at equal time: `python -m benchmarks stages --data FOLDER --corpus anki --hours 1 --seeds 1 2 3`.
 
 Each row is one `glossa train --hours N --stages ...`, with no other setting that differs, in a process of its own with
-one thread. Start it on one core (`taskset -c 1`): then equal hours are equal CPU-seconds, in which translating,
-scoring and set-up count. The table has the CPU-seconds as measured.
+one thread. Only the hours bound the epochs (`--num_train_epochs 1000`), so that plain training uses them up too. Start
+it on one core (`taskset -c 1`): then equal hours are equal CPU-seconds, in which translating, scoring and set-up are
+counted. The table has the CPU-seconds as measured.
 
 FOLDER has `anki/fra-eng.zip`, `libreoffice-help/en-de.tsv.gz` and `multi30k`. The corpora are 30,000 pairs of Anki,
 English to French, with the French sides of the other pairs as monolingual text; LibreOffice's help, English to German,
@@ -128,7 +129,7 @@ def measure(arguments: argparse.Namespace, corpus: str, name: str, seed: int, op
     """Train a row; its scores and its time."""
     output = folder_of(arguments, corpus, name, seed)
     argv = [*options, "--seed", str(seed), "--hours", str(arguments.hours), "--stages", STAGES[name]]
-    argv += ["--cpu_threads", "1", "--bf16", "false", "--report_to", "none"]
+    argv += ["--cpu_threads", "1", "--bf16", "false", "--report_to", "none", "--num_train_epochs", "1000"]
     argv += ["--output_dir", str(output), "--resume_from_checkpoint", "true"]
     if "back" not in STAGES[name] and "--monolingual" in argv:
         place = argv.index("--monolingual")

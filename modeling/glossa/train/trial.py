@@ -95,7 +95,7 @@ def limit_passes(settings: Settings, trainer: GlossaTrainer) -> Settings:
     The time excludes scoring and saving at the end. A fraction of a pass is possible. The learning rate schedule is
     shortened accordingly, and an augmentation that was chosen is dropped if fewer than `AUGMENTED_PASSES` fit.
     """
-    arguments, hours = settings.training, settings.training.hours
+    arguments, hours = settings.training, settings.training.own_hours
     seconds = [OVERHEAD * seconds_per_pass(trainer)]
     broadcast_object_list(seconds)  # all processes must stop at the same step
     passes = 3600 * hours / seconds[0]

@@ -72,12 +72,12 @@ def test_pairs_in_both_directions_count_once(monkeypatch):
     assert asked[2:] == [2000, 4000]  # of about four characters each
 
 
-def test_the_last_of_several_stages_has_half_the_passes_and_rates(start):
-    """Those of a new model for 20,000 pairs, as a pretrained one has; a translator has one of 5 passes."""
+def test_the_last_of_several_stages_has_half_the_rates(start):
+    """Of a new model for 20,000 pairs, 30 passes at 4e-3; a translator is tuned in four at its own rate."""
     given = ["--init_from", start(GlossaConfig(), objective="translation")]
     names = ("num_train_epochs", "learning_rate", "muon_learning_rate")
     assert values(chosen(20_000, *given), names) == [4, 5e-4, None]
-    assert values(chosen(20_000, *given, "--stages", "both"), names) == [15, 2e-3, 1e-2]
+    assert values(chosen(20_000, *given, "--stages", "both"), names) == [30, 2e-3, 1e-2]
 
 
 def test_few_pairs_are_trained_with_muon():
@@ -119,6 +119,9 @@ def test_a_smaller_model_where_time_is_short(monkeypatch, pairs, hours, expected
         (29_000, 1.256, [], 0.1),
         (29_000, 1.258, [], LONG),
         (29_000, 1.256, ["--dropout", "0.25"], 0.25),
+        # The first of several stages: the hours of all count, and both directions of a pair.
+        (29_000, 1.256, ["--hours_share", "0.35", "--both_directions", "true"], 0.1),
+        (29_000, 1.258, ["--hours_share", "0.35", "--both_directions", "true"], LONG),
         (2_500, 0.433, [], 0.1),  # 48 passes of 120
         (2_500, 0.434, [], LONG),
         (165_000, 2.8, [], 0.1),  # 4.7 of 12 passes

@@ -94,6 +94,11 @@ class GlossaTrainingArguments(TrainingSettings, Seq2SeqTrainingArguments):  # ty
         return self.gradient_accumulation_steps // self.world_size if shared else self.gradient_accumulation_steps
 
     @property
+    def own_hours(self) -> float | None:
+        """The hours of this training; None for no limit."""
+        return None if self.hours is None else self.hours * self.hours_share
+
+    @property
     def order_seed(self) -> int:
         """Seed of the batch order and of the corruption of texts."""
         return self.seed if self.data_seed is None else self.data_seed

@@ -148,9 +148,9 @@ def choose_settings(settings: Settings, pairs: int, texts: Sequence[str] = ()) -
     values = size.settings()
     if start:
         values |= {"eval_steps": TUNED_EVALUATIONS, "save_steps": TUNED_EVALUATIONS}
-    if settings.training.hours is not None:
+    if (hours := settings.training.own_hours) is not None:
         # A fraction of the steps, at most a half, since 1 would mean every step.
-        share = min(max(values["eval_steps"], 1 / (EVALUATIONS_AN_HOUR * settings.training.hours)), 0.5)
+        share = min(max(values["eval_steps"], 1 / (EVALUATIONS_AN_HOUR * hours)), 0.5)
         values |= {"eval_steps": share, "save_steps": share}
     chosen = {name: value for name, value in values.items() if name in choosable(settings)}
     passes = chosen.get("num_train_epochs", settings.training.num_train_epochs)
@@ -186,9 +186,9 @@ def size_for_start(settings: Settings, size: Size, pairs: int) -> Size:
     """Adapt `size` to the model of `init_from`: fewer passes and lower rates, by its kind and the number of pairs."""
     start = str(settings.translator.init_from)
     config, recipe = load_config(start), RunFolder(start).recipe
-    # The last of several stages goes on with the pairs that its start has learned from.
-    if recipe.get("objective", "translation") != "translation" or settings.training.stages != PLAIN:
-        passes, rate = FURTHER * size.passes, FURTHER * size.learning_rate
+    last = settings.training.stages != PLAIN  # goes on with the pairs that its start has learned from
+    if recipe.get("objective", "translation") != "translation" or last:
+        passes, rate = size.passes if last else FURTHER * size.passes, FURTHER * size.learning_rate
         muon = size.muon_learning_rate and FURTHER * size.muon_learning_rate
         return replace(size, passes=passes, learning_rate=rate, muon_learning_rate=muon)
     passes = tuned_passes(pairs)
@@ -211,19 +211,21 @@ def _tokens(text: str) -> float:
 def size_for_hours(settings: Settings, sizes: Sequence[Size], tokens: float) -> Size:
     """The largest of `sizes` for which enough passes over `tokens` tokens fit into the hours, or else the smallest.
 
-    Passes and dropout come from the last size, which fits the number of pairs; short runs have less dropout.
+    Passes and dropout come from the last size, which fits the number of pairs; short runs have less dropout. All
+    stages of a chain count for this.
     """
-    wanted = sizes[-1]
+    wanted, training = sizes[-1], settings.training
     enough = min(PASSES, wanted.passes / 2)
     chosen, passes = wanted, wanted.passes
     for chosen in reversed(sizes):
         seconds = [OVERHEAD * tokens * seconds_per_token(settings, chosen)]
         broadcast_object_list(seconds)  # all processes must build the same model
-        passes = 3600 * settings.training.hours / max(seconds[0], 1e-9)  # type: ignore[operator]
-        logger.info("Width %d: about %.2g passes fit into %g hours.", chosen.width, passes, settings.training.hours)
+        passes = 3600 * training.own_hours / max(seconds[0], 1e-9)  # type: ignore[operator]
+        logger.info("Width %d: about %.2g passes fit into %g hours.", chosen.width, passes, training.own_hours)
         if passes >= enough:
             break
-    dropout = min(wanted.dropout, LESS_DROPOUT) if passes <= SHORT * wanted.passes else wanted.dropout
+    all_passes = passes * _directions(settings) / training.hours_share
+    dropout = min(wanted.dropout, LESS_DROPOUT) if all_passes <= SHORT * wanted.passes else wanted.dropout
     return replace(chosen, dropout=dropout, passes=wanted.passes)
 
 

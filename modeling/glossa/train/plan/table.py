@@ -229,6 +229,11 @@ class TrainingSettings:
         "fits. Preparing the data, and scoring and saving at the end, take more time. Default: no limit.",
         interval="(0, inf)",
     )
+    hours_share: float = setting(
+        1.0,
+        "Share of hours that this training may take; the other stages of a chain have the rest.",
+        interval="(0, 1]",
+    )
     stages: str = setting(
         PLAIN,
         "What the hours are spent on: plain, one training; or names joined by commas, in order: first a training, "

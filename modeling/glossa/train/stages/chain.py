@@ -28,8 +28,10 @@ logger = logging.getLogger(__name__)
 # Values of `resume_from_checkpoint` that take the newest checkpoint, and those that begin a new run.
 YES, NO = ("true", "yes", "last"), ("none", "false", "no")
 # Of the first training, which is not yet scored on test pairs; and what is not for it.
-FIRST_SETTINGS: dict[str, Any] = {"resume_from_checkpoint": "true", "num_beams": 1, "max_test_samples": 0}
-LEFT = ("stages", "monolingual", "hours", "push_to_hub")
+FIRST_SETTINGS: dict[str, Any] = {
+    "resume_from_checkpoint": "true", "num_beams": 1, "max_test_samples": 0, "hours_share": FIRST - ENDING,
+}  # fmt: skip
+LEFT = ("stages", "monolingual", "push_to_hub")
 UNPLANNED = ("hub_token", "resume_from_checkpoint", "output_dir")  # not in the plan, which others may read and repeat
 
 
@@ -144,8 +146,6 @@ def _for_first(given: Given, name: str, folder: str) -> Given:
     values = {key: value for key, value in given.values.items() if key not in LEFT} | FIRST_SETTINGS
     values |= {"output_dir": folder, "both_directions": name == BOTH}
     values.setdefault("metric_for_best_model", "chrf")  # by which stages are compared
-    if (hours := given.values.get("hours")) is not None:
-        values["hours"] = hours * (FIRST - ENDING)
     return replace(given, values=values, flags=given.flags & values.keys())
 
 

@@ -35,15 +35,15 @@ def state_of(settings: Settings) -> State:
 
 
 def adopt_stages(settings: Settings) -> Settings:
-    """Return the settings of the last training: with the start, and the hours that the stages before it left."""
+    """Return the settings of the last training: with the start, and its share of the hours."""
     if settings.training.stages == PLAIN:
         return settings
     state, run = state_of(settings), RunFolder(settings.training.output_dir)
     values: dict = {"init_from": str(run.stage(1, state.stages[0]))}
     if (hours := settings.training.hours) is not None:
         spent = sum(record["seconds"] for record in state.done if record["stage"] != LAST) / 3600
-        begun = run.recipe.get("hours") if run.recipe.get("init_from") == values["init_from"] else None
-        values["hours"] = begun or max(hours * (1 - ENDING) - spent, LEAST * hours)
+        begun = run.recipe.get("hours_share") if run.recipe.get("init_from") == values["init_from"] else None
+        values["hours_share"] = begun or max(1 - ENDING - spent / hours, LEAST)
     if "metric_for_best_model" not in settings.named:
         values["metric_for_best_model"] = "chrf"  # by which stages are compared
     return settings.with_values(values, Origin("stages", state.stages[0]))
