@@ -43,11 +43,13 @@ BY_HAND = {  # with the default rate of the Trainer, and with a higher one
     f"MarianMT, Seq2SeqTrainer, rate {rate:g}": rate for rate in (5e-5, 5e-4)
 }
 WATCHED, FEWER = "tuned, `--watch START`", "tuned, 4 passes"
+RATES = {f"{WATCHED}, rate {rate}": rate for rate in ("2e-4", "1e-3")}  # the default is 5e-4
 SHORT = "tuned, 4 passes, with replay"  # about the steps of the tuned model without replay
 REPLAYED = {f"tuned, {size:,} replayed in a pass": size for size in (2000, 10_000)}
 OPTIONS: dict[str, list[str]] = {  # of `glossa train`, with START for the start
     TUNED: [], LORA: ["--lora_rank", "16"], WATCHED: ["--watch", "START"], FEWER: ["--num_train_epochs", "4"],
     SHORT: ["--replay", "START", "--num_train_epochs", "4", "--eval_strategy", "no"],
+    **{name: ["--watch", "START", "--learning_rate", rate] for name, rate in RATES.items()},
     **{f"tuned, LoRA of rank {rank}": ["--lora_rank", str(rank)] for rank in (4, 64)},
     **{name: ["--replay", "START", "--replay_size", str(size)] for name, size in REPLAYED.items()},
 }  # fmt: skip
