@@ -51,8 +51,17 @@ def main(argv: list[str]) -> None:
     arguments = parse(argv)
 
     from ..apps.web.site import export_site
-    from ..train.hub.changes import Destination
-    from ..train.hub.push import check, check_account, check_repo_id, preview, push, requirements, stage, tree
+    from ..train.hub.push import (
+        Destination,
+        check,
+        check_account,
+        check_repo_id,
+        preview,
+        push,
+        requirements,
+        stage,
+        tree,
+    )
     from ..train.hub.space import page_facts, stage_page, stage_server
 
     names = ("repo_id", "revision", "private", "create_pr", "replace", "replace_card")

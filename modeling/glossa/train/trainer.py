@@ -26,8 +26,7 @@ from .data.streaming.windows import start_worker
 from .divergence import StepGuard
 from .dropout import use_fast_dropout
 from .energy import EnergyMeter
-from .hub.changes import Destination
-from .hub.push import hub_errors, push, stage
+from .hub.push import Destination, hub_errors, push, stage
 from .interrupts import SaveOnSignal
 from .monitoring import FirstStep, Speedometer, draw_fit_batches, mean_loss, measure_fit
 from .muon import combine_with_muon
