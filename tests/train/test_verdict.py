@@ -121,7 +121,7 @@ def test_the_card_says_in_a_line_what_the_model_is_for():
     assert card_line({}, {"sizes": {"train": 7_000}}) == card_line(metrics(12, 1), {}) == ""
     assert count_pairs({"stream": {"rows": 9}, "sizes": {"train": 5}}) == 9
     both = metrics(12, 1) | metrics(40, 20, "validation")
-    assert Measured.of(both) == ("test", 1, 12)
+    assert Measured.of(both)[:3] == ("test", 1, 12)
 
 
 def test_a_run_prints_its_prospects_and_its_verdict(tiny_train, tmp_path, capsys):
@@ -130,3 +130,22 @@ def test_a_run_prints_its_prospects_and_its_verdict(tiny_train, tmp_path, capsys
     pairs = count_pairs(RunFolder(run).data_report)
     assert f"{pairs:,} pairs, 1 passes: expect chrF++ 0 to " in out
     assert f"Verdict: not yet a translator: {pairs:,} pairs, BLEU " in out
+
+
+def test_a_verdict_on_few_pairs_says_that_it_is_unsure():
+    few = metrics(52, 20)
+    few["test"]["greedy"]["scores"]["single"]["chrf"] |= {"low": 41.0, "high": 63.0}
+    settings = parse_settings(["--data_path", "a.tsv", "--source_language", "en", "--target_language", "fr"])
+    assert conclusion(settings, 100, 30, few, [])[0] == (
+        "Verdict: a translator: 100 pairs, BLEU 20.0, chrF++ 52.0 [41.0, 63.0] on its test pairs (too few to be "
+        "sure); for text like its training pairs."
+    )
+    assert not Measured("test", 20, 55, 51.0, 59.0).is_unsure, "a translator at both ends"
+    assert not Measured("test", 20, 52, 49.9, 54.0).is_unsure, "many pairs"
+    assert not Measured("test", 20, 52).is_unsure
+
+
+def test_large_numbers_of_passes_are_written_out():
+    argv = ["--data_path", "a.tsv", "--source_language", "en", "--target_language", "fr"]
+    argv += ["--num_train_epochs", "120000"]
+    assert forecast(parse_settings(argv), 2, 120_000)[0].startswith("2 pairs, 120,000 passes: ")

@@ -29,7 +29,7 @@ def forecast(settings: Settings, pairs: int, wanted: float) -> list[str]:
     passes = training.num_train_epochs
     low, high = expected(pairs, passes)
     found = rank((low + high) / 2)
-    fitting = f"{passes:.3g} of {wanted:.3g}" if passes < wanted else f"{passes:.3g}"
+    fitting = f"{_number(passes)} of {_number(wanted)}" if passes < wanted else _number(passes)
     score = f"expect chrF++ {low:.0f} to {high:.0f} (docs/quality.md). " if _is_spaced(settings) else ""
     return [
         f"{pairs:,} pairs, {fitting} passes: {score}{found.forecast}",
@@ -53,9 +53,15 @@ def conclusion(
     if measured is None:
         return []
     found = rank(measured.chrf, measured.bleu)
-    scores = f"BLEU {measured.bleu:.1f}, chrF++ {measured.chrf:.1f} on its {measured.split} pairs"
+    scores = f"BLEU {measured.bleu:.1f}, chrF++ {measured.chrf:.1f}{measured.interval} on its {measured.split} pairs"
+    if measured.is_unsure:
+        scores += " (too few to be sure)"
     first = f"Verdict: {found.name}: {pairs:,} pairs, {scores}; {found.use}."
     return [first, *_gains(settings, pairs, history, measured.chrf), *_help(settings, found == RANKS[-1], wanted)]
+
+
+def _number(passes: float) -> str:
+    return f"{passes:,.0f}" if passes >= 10 else f"{passes:.3g}"
 
 
 def _is_example(settings: Settings) -> bool:
