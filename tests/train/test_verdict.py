@@ -109,6 +109,11 @@ def test_the_end_says_what_twice_the_passes_would_bring():
     history = [{SHARE: root**2, "eval_chrf": 75 * root / (1 + root)} for root in (0.5, 0.75, 1.0)]
     _, gains, *_ = conclusion(settings, 7_000, 10, metrics(37.5, 10), history)
     assert gains == "  to be expected: +6.4 chrF++ with twice the passes"  # 75 * 1.414 / 2.414 - 75 / 2
+    argv = ["--data_path", "a.tsv", "--source_language", "en", "--target_language", "zh"]
+    limited = parse_settings([*argv, "--hours", "1.5", "--num_train_epochs", "4"])
+    lines = conclusion(limited, 7_000, 10, metrics(37.5, 10), history)
+    assert lines[1] == "  to be expected: +6.4 chrF++ with --hours 3", "one advice about hours, not two"
+    assert sum("--hours" in line for line in lines) == 1
     tuned = parse_settings(
         ["--data_path", "a.tsv", "--source_language", "en", "--target_language", "zh", "--init_from", "runs/other"]
     )
