@@ -58,7 +58,9 @@ OPTIONS: dict[str, list[str]] = {  # of `glossa train`, with START for the start
     **{f"tuned, LoRA of rank {rank}": ["--lora_rank", str(rank)] for rank in (4, 64)},
     **{name: ["--replay", "START", "--replay_size", str(size)] for name, size in REPLAYED.items()},
 }  # fmt: skip
-BLENDS = {f"{name}, {share:.0%} of it": (name, share) for name in (TUNED, SHORT, *REPLAYED) for share in (0.7, 0.5)}
+BLENDS = {
+    f"{name}, {share:.0%} of it": (name, share) for name in (TUNED, SHORT, *REPLAYED) for share in (0.7, 0.6, 0.5)
+}
 FORGETTING = tuple(name for name in OPTIONS if name not in (TUNED, LORA))
 ROWS = (START, ALONE, TUNED, LORA, MARIAN, MARIAN_TUNED, *BY_HAND, *FORGETTING, *BLENDS)
 SEEDLESS = (START, MARIAN)
