@@ -120,10 +120,13 @@ def test_several_answers_are_asked_for_and_the_one_closest_to_the_others_is_kept
 
 
 def test_nothing_is_asked_twice_after_a_stop(stub, tmp_path, monkeypatch):
-    monkeypatch.setattr("glossa.translate.corpora.distillation.SERVER_CHUNK", 1)
     monkeypatch.setattr(servers, "TRIES", 1)
     stub.answers[:] = [content("rouge"), (500, {}, {}), content("bleu"), content("vert")]
-    refused(r"status 500 .* 1 times\. Finished translations are kept", ask, stub, tmp_path)
+    refused(r"status 500 .* 1 times\. Finished translations are kept", ask, stub, tmp_path, "--teacher_requests", "1")
+    (journal,) = tmp_path.rglob("*.answers")
+    assert journal.read_text() == '["rouge"]\n'
+    with open(journal, "a") as file:
+        file.write('["bl')  # as a kill leaves it
     assert [row[:2] for row in ask(stub, tmp_path)] == [("red", "rouge"), ("blue", "bleu"), ("green", "vert")]
     asked = [body["messages"][0]["content"].split()[-1] for _, body, _ in stub.asked]
     assert asked == ["red", "blue", "blue", "green"]

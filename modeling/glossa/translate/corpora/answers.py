@@ -1,11 +1,14 @@
 """What chat models answer when they are asked for a translation, and a teacher that asks them."""
 
+import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from ...base.identification import in_other_language
+from ...base.jobs.whole_files import write_whole
 from ..interface import Translation
 from ..plausibility import find_problem
 from .servers import ServerTranslator
@@ -74,16 +77,31 @@ class ServerTeacher:
 
     Attributes:
         removed: How often each kind of addition was taken off answers.
+        journal: A file for the answers to the texts of the next call, so that none is asked twice after a stop.
     """
 
     def __init__(self, server: ServerTranslator):
         self.server = server
         self.removed: Counter[str] = Counter()
+        self.journal: Path | None = None
 
     def translate(self, texts: Sequence[str]) -> list[list[Translation]]:
         """The translations of each text; raises as [`ServerTranslator.translate`]."""
         lines = [" ".join(text.split()) for text in texts]
-        return [self._read(line, found) for line, found in zip(lines, self.server.answers(lines), strict=True)]
+        return [self._read(line, found) for line, found in zip(lines, self._answers(lines), strict=True)]
+
+    def _answers(self, texts: Sequence[str]) -> Iterator[list[str]]:
+        if self.journal is None:
+            yield from self.server.answers(texts)
+            return
+        known = _finished(self.journal)
+        yield from known
+        write_whole(self.journal, "".join(map(_as_line, known)))
+        with open(self.journal, "a", encoding="utf-8") as file:
+            for found in self.server.answers(texts[len(known) :]):
+                file.write(_as_line(found))
+                file.flush()
+                yield found
 
     def _read(self, text: str, answers: Sequence[str]) -> list[Translation]:
         read = [read_answer(answer, text) for answer in answers]
@@ -96,3 +114,14 @@ class ServerTeacher:
             problem = problem or (FOREIGN if number in foreign else "")
             found.append(Translation(answer.text, problem=problem))
         return found
+
+
+def _as_line(answers: Sequence[str]) -> str:
+    return json.dumps(answers, ensure_ascii=False) + "\n"
+
+
+def _finished(journal: Path) -> list[list[str]]:
+    """The answers in a journal, without a line that was not written to its end."""
+    if not journal.is_file():
+        return []
+    return [json.loads(line) for line in journal.read_bytes().split(b"\n")[:-1]]

@@ -23,7 +23,7 @@ from .answers import ServerTeacher
 from .command import CommandTranslator
 from .servers import ServerTranslator
 
-SERVER_CHUNK = 50  # rows that a server translates together; an interruption loses at most these answers
+SERVER_CHUNK = 50  # rows that a server translates together
 CHUNK = 2000  # rows that are translated together; it decides which share a batch, and what an interruption loses
 Rows = Sequence[tuple[str, str | None]]
 
@@ -231,11 +231,14 @@ def _write(load: Callable[[int], Teacher], closest: bool, tag: str, chunk: Chunk
         teacher = load(chunk.teacher)
         if "torch" in sys.modules:  # an exported teacher needs none, and does not sample
             sys.modules["torch"].manual_seed(chunk.seed)
-        pairs = new_pairs(teacher, chunk.rows, counts, closest, tag)
         translator = teacher.translator
+        if isinstance(translator, ServerTeacher):
+            translator.journal = stem.with_suffix(".answers")
+        pairs = new_pairs(teacher, chunk.rows, counts, closest, tag)
     with open(stem.with_suffix(".jsonl"), "wb") as file:
         file.writelines(json.dumps(pair, ensure_ascii=False).encode() + b"\n" for pair in pairs)
     if isinstance(translator, ServerTeacher):
         counts.removed = dict(translator.removed)
         translator.removed.clear()
+        stem.with_suffix(".answers").unlink()
     return asdict(counts)
