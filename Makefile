@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: quickstart test fast coverage long lint docs notebook compat common clean
+.PHONY: quickstart test examples fast coverage long lint docs notebook compat common clean
 
 quickstart: $(VENV)/.package
 	rm -rf runs/quickstart
@@ -13,7 +13,11 @@ quickstart: $(VENV)/.package
 
 # Without Chromium, the tests of pages are skipped and say so.
 test: $(VENV)/.installed lint
-	$(RUN)/pytest -n 2 --dist worksteal -m "slow or not slow"
+	$(RUN)/pytest -n 2 --dist worksteal -m "not examples"
+
+# The commands and programs of the pages in docs, each as a reader runs it.
+examples: $(VENV)/.installed
+	$(RUN)/pytest -n 2 --dist worksteal -m examples
 
 fast: $(VENV)/.installed
 	$(RUN)/pytest -n 2 --dist worksteal

@@ -7,8 +7,9 @@ transformers' Seq2SeqTrainer in as many steps. Further rows forget less: fewer p
 training pairs, blends of the tuned model with the start (`glossa blend`), and `--watch`, which replays and blends by
 itself. All are scored on test pages of the help and on the test pairs of the start, which show what is forgotten.
 
---pairs has a page, a source and a target in each line, with tabs between. Pages decide what is held out, and no
-sentence of a held-out pair is in training. --start is a run on other pairs of these languages, and --marian a folder
+--pairs has a page, a source and a target in each line, with tabs between; or it is a TMX of TICO-19 in a zip, whose
+notes name the documents. Pages decide what is held out, and no sentence of a held-out pair is in training. --drawn
+tunes on another number of pairs. --start is a run on other pairs of these languages, and --marian a folder
 of MarianMT with the tokenizer of --start, trained on the pairs of --start. Finished rows are kept, as by `reproduce`.
 """
 
@@ -17,8 +18,11 @@ import gzip
 import hashlib
 import random
 import shutil
+import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import torch
 from datasets import Dataset
@@ -37,21 +41,26 @@ from .reproduce import DOCS, add_result, read_commit, read_results, write_table
 from .timing import machine, table
 
 PAIRS = 2000
+OWN = ("help, 2,000 pairs", "help, 500 pairs", "help, 10,000 pairs", "TICO-19, 2,000 pairs")
 START, ALONE, TUNED, LORA = "the start", "the 2,000 pairs alone", "tuned", "tuned, LoRA"
 MARIAN, MARIAN_TUNED = "MarianMT, the start", "MarianMT, `glossa train`"
 BY_HAND = {  # with the default rate of the Trainer, and with a higher one
     f"MarianMT, Seq2SeqTrainer, rate {rate:g}": rate for rate in (5e-5, 5e-4)
 }
 WATCHED, FEWER = "tuned, `--watch START`", "tuned, 4 passes"
+RATES = {f"{WATCHED}, rate {rate}": rate for rate in ("2e-4", "1e-3")}  # the default is 5e-4
 SHORT = "tuned, 4 passes, with replay"  # about the steps of the tuned model without replay
 REPLAYED = {f"tuned, {size:,} replayed in a pass": size for size in (2000, 10_000)}
 OPTIONS: dict[str, list[str]] = {  # of `glossa train`, with START for the start
     TUNED: [], LORA: ["--lora_rank", "16"], WATCHED: ["--watch", "START"], FEWER: ["--num_train_epochs", "4"],
     SHORT: ["--replay", "START", "--num_train_epochs", "4", "--eval_strategy", "no"],
+    **{name: ["--watch", "START", "--learning_rate", rate] for name, rate in RATES.items()},
     **{f"tuned, LoRA of rank {rank}": ["--lora_rank", str(rank)] for rank in (4, 64)},
     **{name: ["--replay", "START", "--replay_size", str(size)] for name, size in REPLAYED.items()},
 }  # fmt: skip
-BLENDS = {f"{name}, {share:.0%} of it": (name, share) for name in (TUNED, SHORT, *REPLAYED) for share in (0.7, 0.5)}
+BLENDS = {
+    f"{name}, {share:.0%} of it": (name, share) for name in (TUNED, SHORT, *REPLAYED) for share in (0.7, 0.6, 0.5)
+}
 FORGETTING = tuple(name for name in OPTIONS if name not in (TUNED, LORA))
 ROWS = (START, ALONE, TUNED, LORA, MARIAN, MARIAN_TUNED, *BY_HAND, *FORGETTING, *BLENDS)
 SEEDLESS = (START, MARIAN)
@@ -62,6 +71,7 @@ SIDES = ["--source_column", "1", "--target_column", "2", "--report_to", "none"]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pairs", type=Path, metavar="FILE", help="pages and their pairs; to train")
+    parser.add_argument("--drawn", type=int, default=PAIRS, metavar="N", help=f"pairs to tune on (default: {PAIRS})")
     parser.add_argument("--start", metavar="RUN", help="a Glossa run to start from; to train")
     parser.add_argument("--marian", metavar="RUN", help="a MarianMT to start from; to train its rows")
     parser.add_argument("--rows", nargs="+", choices=ROWS, metavar="ROW", default=ROWS, help="default: all")
@@ -75,10 +85,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     if not arguments.write:
-        files = split(arguments.pairs, arguments.output_dir)
+        corpus, shares = ("TICO-19", (20, 10)) if arguments.pairs.suffix == ".zip" else ("help", (4, 2))
+        own = f"{corpus}, {arguments.drawn:,} pairs"
+        arguments.output_dir /= own
+        files = split(arguments.pairs, arguments.output_dir, arguments.drawn, shares=shares)
         for seed in arguments.seeds:
             for name in arguments.rows:
-                place = {"table": "tuning", "row": name, "seed": 0 if name in SEEDLESS else seed}
+                place = {"table": "tuning", "own": own, "row": name, "seed": 0 if name in SEEDLESS else seed}
                 known = read_results(arguments.results)
                 if any(place.items() <= result.items() for result in known) or not _can_run(arguments, name):
                     continue
@@ -95,28 +108,43 @@ def _can_run(arguments: argparse.Namespace, name: str) -> bool:
     return bool(arguments.marian) or not name.startswith("MarianMT")
 
 
-def split(pairs: Path, folder: Path, drawn: int | None = PAIRS, salt: str = "") -> dict[str, Path]:
+def split(
+    pairs: Path, folder: Path, drawn: int | None = PAIRS, salt: str = "", shares: tuple[int, int] = (4, 2)
+) -> dict[str, Path]:
     """Write training, validation and test pairs into `folder`; returns their files.
 
-    Of a hundred pages, by a hash of `salt` and their name, four are for tests and two for validation. Held-out pairs
+    Of a hundred pages, by a hash of `salt` and their name, `shares` are for tests and for validation. Held-out pairs
     that share a side with any pair of the training pages are left out. Of these, `drawn` are drawn, or all are taken.
     """
     parts: dict[str, dict[tuple[str, str], None]] = {"train": {}, "validation": {}, "test": {}}
-    with gzip.open(pairs, "rt", encoding="utf-8") as lines:
-        for line in lines:
-            page, source, target = line.rstrip("\n").split("\t")
-            number = int(hashlib.sha256(f"{salt}{page}".encode()).hexdigest(), 16) % 100
-            parts["test" if number < 4 else "validation" if number < 6 else "train"][source, target] = None
+    for page, source, target in read_pages(pairs):
+        number = int(hashlib.sha256(f"{salt}{page}".encode()).hexdigest(), 16) % 100
+        name = "test" if number < shares[0] else "validation" if number < sum(shares) else "train"
+        parts[name][source, target] = None
     seen = {side for pair in parts["train"] for side in pair}
     chosen = {name: [pair for pair in found if seen.isdisjoint(pair)] for name, found in parts.items()}
     chosen["train"] = list(parts["train"])
     if drawn is not None:
-        chosen["train"] = random.Random(1).sample(chosen["train"], drawn)
+        chosen["train"] = random.Random(1).sample(chosen["train"], min(drawn, len(chosen["train"])))
     folder.mkdir(parents=True, exist_ok=True)
     files = {name: folder / f"{name}.tsv" for name in chosen}
     for name, file in files.items():
         file.write_text("".join(f"{source}\t{target}\n" for source, target in chosen[name]), encoding="utf-8")
     return files
+
+
+def read_pages(path: Path) -> Iterator[tuple[str, str, str]]:
+    """Page, source and target of each pair of a table, or of TICO-19's TMX."""
+    if path.suffix != ".zip":
+        with gzip.open(path, "rt", encoding="utf-8") as lines:
+            for line in lines:
+                page, source, target = line.rstrip("\n").split("\t")
+                yield page, source, target
+        return
+    with zipfile.ZipFile(path) as archive, archive.open(archive.namelist()[0]) as file:
+        for unit in ElementTree.parse(file).iter("tu"):
+            source, target = (" ".join("".join(segment.itertext()).split()) for segment in unit.iter("seg"))
+            yield unit.findtext("prop", ""), source, target
 
 
 def measure(arguments: argparse.Namespace, name: str, seed: int, files: dict[str, Path]) -> dict[str, Any]:
@@ -202,7 +230,7 @@ def scores(model: str | Path, arguments: argparse.Namespace, files: dict[str, Pa
     """BLEU and chrF++ of a model on the test pages, and on the test pairs of the start."""
     lines = [line.split("\t") for line in files["test"].read_text(encoding="utf-8").splitlines()]
     tests = {
-        "help": Dataset.from_dict({"source": [row[0] for row in lines], "target": [row[1] for row in lines]}),
+        "own": Dataset.from_dict({"source": [row[0] for row in lines], "target": [row[1] for row in lines]}),
         "general": RunFolder(arguments.start).load_held_out("test"),
     }
     translator = build_translator([str(model)], "auto", search=Search(BEAMS))
@@ -214,8 +242,18 @@ def scores(model: str | Path, arguments: argparse.Namespace, files: dict[str, Pa
 
 
 def table_lines(results: list[dict]) -> str:
-    """A row for each system: means over its seeds, with the lowest and the highest BLEU."""
+    """A row for each own text and system: means over its seeds, with the lowest and the highest BLEU."""
     results = [result for result in results if result["table"] == "tuning"]
+    rows = [row for own in OWN for row in _rows([each for each in results if each["own"] == own], own)]
+    here = dict.fromkeys(f"{result['cpu']}, torch {result['torch']}" for result in results)
+    busy = max((result["load_average"] for result in results), default=0)
+    machine = f"Machine: {'; '.join(here)}; one thread, load averages of other jobs up to {busy:.1f}."
+    missing = [name for name in ROWS if not any(result["row"] == name for result in results)]
+    lacking = f"\n\nNot measured yet, `--rows` measures them: {'; '.join(missing)}." if missing else ""
+    return f"{table(rows)}\n\n{machine}{lacking}" if rows else "No row is finished."
+
+
+def _rows(results: list[dict], text: str) -> list[dict[str, str]]:
     rows, base = [], {row["row"]: row["metrics"] for row in results if row["row"] in SEEDLESS}
     for name in ROWS:
         own = [result["metrics"] for result in results if result["row"] == name]
@@ -224,28 +262,24 @@ def table_lines(results: list[dict]) -> str:
         start = base.get(MARIAN if name.startswith("MarianMT") else START)
         lost = "" if start is None or name in (*SEEDLESS, ALONE) else f"{_change(own, start, 'general'):+.1f}"
         whole = [result["metrics"] for result in results if result["row"] == TUNED]
-        gain = f"{_change(own, start, 'help') / _change(whole, start, 'help'):.0%}" if lost and whole else ""
+        gain = f"{_change(own, start, 'own') / _change(whole, start, 'own'):.0%}" if lost and whole else ""
         rows.append(
             {
+                "own text": text,
                 "system": name,
                 "seeds": str(len(own)) if name not in SEEDLESS else "",
-                "help BLEU": _mean(own, "help", "bleu"),
-                "help chrF++": _mean(own, "help", "chrf"),
+                "own BLEU": _mean(own, "own", "bleu"),
+                "own chrF++": _mean(own, "own", "chrf"),
                 "general BLEU": _mean(own, "general", "bleu"),
                 "general chrF++": _mean(own, "general", "chrf"),
                 "change of general BLEU": lost,
-                "gain on help": gain if name in {*OPTIONS, *BLENDS} else "",
+                "gain on own text": gain if name in {*OPTIONS, *BLENDS} else "",
                 "steps": _each(own, "steps"),
                 "minutes": _each(own, "seconds", 1 / 60, 1),
                 "tokens/s": _each(own, "tokens_per_second"),
             }
         )
-    here = dict.fromkeys(f"{result['cpu']}, torch {result['torch']}" for result in results)
-    busy = max((result["load_average"] for result in results), default=0)
-    machine = f"Machine: {'; '.join(here)}; one thread, load averages of other jobs up to {busy:.1f}."
-    missing = [name for name in ROWS if not any(result["row"] == name for result in results)]
-    lacking = f"\n\nNot measured yet, `--rows` measures them: {'; '.join(missing)}." if missing else ""
-    return f"{table(rows)}\n\n{machine}{lacking}" if rows else "No row is finished."
+    return rows
 
 
 def _mean(own: list[dict], test: str, metric: str) -> str:

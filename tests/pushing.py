@@ -5,6 +5,7 @@ from pathlib import Path
 
 from huggingface_hub import HfApi
 
+from glossa.train.hub.changes import Destination
 from glossa.train.hub.push import push
 
 ROOT = Path(__file__).parents[1]
@@ -31,4 +32,5 @@ def run_script(early, hub, run, tmp_path, *arguments, token=TOKEN, name=NAME):
 def upload(hub, folder, fault=None, name=NAME, token=TOKEN, **settings):
     """Push a prepared folder from this process, which is faster than the script."""
     hub.faults[:] = [fault] if fault else []
-    return push(folder, name, api=HfApi(endpoint=hub.url, token=token), **settings)
+    api = HfApi(endpoint=hub.url, token=token)
+    return push(folder, Destination(name, **settings), "Push the translator", api)

@@ -12,7 +12,7 @@ from glossa.train.data.augmentation.augmentation import Augmentation
 from glossa.train.data.cleaning.report import DataReport
 from glossa.train.data.encoding.augmented import AugmentedRows
 from glossa.train.data.encoding.encoding import tokenize_pairs
-from glossa.train.data.encoding.vocabulary import train_tokenizer
+from glossa.train.data.encoding.vocabulary import AddedTokens, train_tokenizer
 from glossa.train.data.matching import with_matches
 
 SOURCES = [f"Open the {color} box number {number}." for number in range(10) for color in ("red", "blue", "gray")]
@@ -53,7 +53,7 @@ def test_a_training_pair_never_sees_its_own_source_and_others_see_training_pairs
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    return train_tokenizer([SOURCES, TARGETS], 330, kept=[MEMORY])
+    return train_tokenizer([SOURCES, TARGETS], 330, added=AddedTokens(kept=[MEMORY]))
 
 
 def build(tokenizer, seed=1, shares=None, **limits):

@@ -15,7 +15,7 @@ from transformers import AutoTokenizer, DataCollatorForSeq2Seq, PreTrainedTokeni
 
 from glossa import GlossaConfig, GlossaForConditionalGeneration, GlossaTokenizer
 from glossa.train.data.arguments import TokenizerArguments
-from glossa.train.data.encoding.vocabulary import train_tokenizer, train_tokenizer_pair
+from glossa.train.data.encoding.vocabulary import AddedTokens, train_tokenizer, train_tokenizer_pair
 
 SOURCES = ["Il vit au Japon.", "Elle vit à Rome, n'est-ce pas ?", "Où est le chat ?"]
 TARGETS = ["He lives in Japan.", "She lives in Rome, doesn't she?", "Where is the cat?"]
@@ -262,9 +262,11 @@ def test_auto_classes_load_it_where_glossa_is_not_installed(tokenizer, early, tm
 def several(request):
     """A tokenizer of two target languages; a text has its token, two words and, in "pair", marks at both ends."""
     if request.param == "pair":
-        return train_tokenizer_pair(SOURCES, TARGETS, WORDS, max_length=40, target_languages=["de", "pt_BR"])
+        return train_tokenizer_pair(
+            SOURCES, TARGETS, WORDS, max_length=40, added=AddedTokens(languages=["de", "pt_BR"])
+        )
     words = TokenizerArguments(tokenizer_model="word", min_frequency=1)
-    return train_tokenizer(SOURCES + TARGETS, 80, 40, words, target_languages=["de", "pt_BR"])
+    return train_tokenizer(SOURCES + TARGETS, 80, 40, words, added=AddedTokens(languages=["de", "pt_BR"]))
 
 
 def test_a_source_begins_with_the_token_of_the_target_language(several):

@@ -109,6 +109,11 @@ def test_the_end_says_what_twice_the_passes_would_bring():
     history = [{SHARE: root**2, "eval_chrf": 75 * root / (1 + root)} for root in (0.5, 0.75, 1.0)]
     _, gains, *_ = conclusion(settings, 7_000, 10, metrics(37.5, 10), history)
     assert gains == "  to be expected: +6.4 chrF++ with twice the passes"  # 75 * 1.414 / 2.414 - 75 / 2
+    argv = ["--data_path", "a.tsv", "--source_language", "en", "--target_language", "zh"]
+    limited = parse_settings([*argv, "--hours", "1.5", "--num_train_epochs", "4"])
+    lines = conclusion(limited, 7_000, 10, metrics(37.5, 10), history)
+    assert lines[1] == "  to be expected: +6.4 chrF++ with --hours 3", "one advice about hours, not two"
+    assert sum("--hours" in line for line in lines) == 1
     tuned = parse_settings(
         ["--data_path", "a.tsv", "--source_language", "en", "--target_language", "zh", "--init_from", "runs/other"]
     )
@@ -121,7 +126,7 @@ def test_the_card_says_in_a_line_what_the_model_is_for():
     assert card_line({}, {"sizes": {"train": 7_000}}) == card_line(metrics(12, 1), {}) == ""
     assert count_pairs({"stream": {"rows": 9}, "sizes": {"train": 5}}) == 9
     both = metrics(12, 1) | metrics(40, 20, "validation")
-    assert Measured.of(both) == ("test", 1, 12)
+    assert Measured.of(both)[:3] == ("test", 1, 12)
 
 
 def test_a_run_prints_its_prospects_and_its_verdict(tiny_train, tmp_path, capsys):
@@ -130,3 +135,22 @@ def test_a_run_prints_its_prospects_and_its_verdict(tiny_train, tmp_path, capsys
     pairs = count_pairs(RunFolder(run).data_report)
     assert f"{pairs:,} pairs, 1 passes: expect chrF++ 0 to " in out
     assert f"Verdict: not yet a translator: {pairs:,} pairs, BLEU " in out
+
+
+def test_a_verdict_on_few_pairs_says_that_it_is_unsure():
+    few = metrics(52, 20)
+    few["test"]["greedy"]["scores"]["single"]["chrf"] |= {"low": 41.0, "high": 63.0}
+    settings = parse_settings(["--data_path", "a.tsv", "--source_language", "en", "--target_language", "fr"])
+    assert conclusion(settings, 100, 30, few, [])[0] == (
+        "Verdict: a translator: 100 pairs, BLEU 20.0, chrF++ 52.0 [41.0, 63.0] on its test pairs (too few to be "
+        "sure); for text like its training pairs."
+    )
+    assert not Measured("test", 20, 55, 51.0, 59.0).is_unsure, "a translator at both ends"
+    assert not Measured("test", 20, 52, 49.9, 54.0).is_unsure, "many pairs"
+    assert not Measured("test", 20, 52).is_unsure
+
+
+def test_large_numbers_of_passes_are_written_out():
+    argv = ["--data_path", "a.tsv", "--source_language", "en", "--target_language", "fr"]
+    argv += ["--num_train_epochs", "120000"]
+    assert forecast(parse_settings(argv), 2, 120_000)[0].startswith("2 pairs, 120,000 passes: ")

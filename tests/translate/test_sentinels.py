@@ -10,7 +10,7 @@ from glossa.model.profile_glossa import TextProfile
 from glossa.model.segments_glossa import join_segments, model_texts, segment_text
 from glossa.model.spans_glossa import MARK, SENTINELS, find_spans
 from glossa.train.data.arguments import TokenizerArguments
-from glossa.train.data.encoding.vocabulary import train_tokenizer, train_tokenizer_pair
+from glossa.train.data.encoding.vocabulary import AddedTokens, train_tokenizer, train_tokenizer_pair
 from glossa.translate.loading import load_tokenizer
 from glossa.translate.texts.spans import MOVED
 from glossa.translate.texts.tags import Part, take_tags
@@ -26,8 +26,8 @@ def tokenizer_of(model: str, sides: int = 1, kept: str = SENTINELS):
         tokenizer_model=model, vocab_size=size, target_vocab_size=size if sides == 2 else None
     )
     if sides == 2:
-        return train_tokenizer_pair(TEXTS, TEXTS, options, kept=kept)
-    return train_tokenizer(TEXTS, size, options=options, exact=False, kept=kept)
+        return train_tokenizer_pair(TEXTS, TEXTS, options, added=AddedTokens(kept=kept))
+    return train_tokenizer(TEXTS, size, options=options, exact=False, added=AddedTokens(kept=kept))
 
 
 @pytest.mark.parametrize("sides", [1, 2])
@@ -46,7 +46,7 @@ def test_sentinels_are_tokens_wherever_they_stand_and_come_back(model, sides, tm
 def test_the_size_of_the_vocabulary_includes_them_and_other_texts_have_the_same_tokens():
     plain, own = (tokenizer_of("bpe", kept=kept) for kept in ("", SENTINELS))
     assert len(own) == len(plain) == 300
-    large = train_tokenizer(TEXTS, 300 + len(SENTINELS), kept=SENTINELS)
+    large = train_tokenizer(TEXTS, 300 + len(SENTINELS), added=AddedTokens(kept=SENTINELS))
     for text in TEXTS[:3]:
         assert large.tokenize(text) == plain.tokenize(text)
     assert isinstance(own.backend_tokenizer, Tokenizer)

@@ -5,7 +5,12 @@ from functools import cache
 
 import numpy
 
+from .languages import language_code
+
 BATCH, LONGEST = 2000, 30  # texts per batch, and how many of the longest among them are identified one by one
+CERTAIN = 0.5  # minimum probability of another language; very short texts do not reach it
+# Languages too similar to distinguish reliably.
+SIMILAR = ({"no", "nb", "nn", "da"}, {"hr", "sr", "bs"}, {"id", "ms"}, {"zh", "yue", "wuu"}, {"ar", "ary", "arz"})
 NEAR = 0.001  # distance between probabilities; rounding changes them by less than a hundredth of this
 
 
@@ -15,6 +20,20 @@ def identifier():
     from py3langid.langid import MODEL_FILE, LanguageIdentifier  # its model takes half a second to load
 
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+
+
+def same_languages(code: str | None) -> set[str | None]:
+    """This language and those that py3langid does not distinguish from it."""
+    return next((set(family) for family in SIMILAR if code in family), {code})
+
+
+def in_other_language(texts: Sequence[str], language: str) -> set[int]:
+    """The numbers of the texts that are certainly not in a language; none if py3langid does not know it."""
+    codes = same_languages(language_code(language))
+    if not codes & set(identifier().labels):
+        return set()
+    found = enumerate(identify(texts, CERTAIN))
+    return {row for row, (label, probability) in found if label not in codes and probability > CERTAIN}
 
 
 def identify(texts: Sequence[str], certain: float) -> list[tuple[str, float]]:

@@ -72,7 +72,7 @@ class DistillOptions(LanguageOptions, DataOptions, BatchOptions, SearchOptions, 
     text: list[str] | None = option("monolingual text to translate instead", metavar="FILE")
     text_column: str | None = option("column of the texts, if --text is a table")
     ensemble: bool = flag("the teachers translate together, not one by one")
-    closest: bool = flag("keep the translation most similar to the reference")
+    closest: bool = flag("keep the translation most similar to the reference, or for --text to the others")
     with_original: bool = flag("also write the original pairs")
 
 
@@ -88,6 +88,8 @@ def main(argv: list[str]) -> None:
         return
     command = ["glossa", "train", "--data_path", arguments.output, *held_out(arguments, languages)]
     print(f"Train on them: {shlex.join(command)}")
+    if arguments.text:
+        print("Its held-out pairs are the teacher's too: give pairs of people as --validation_path and --test_path.")
 
 
 def record_teachers(arguments: DistillOptions) -> None:
@@ -138,6 +140,9 @@ def make_pairs(arguments: DistillOptions) -> tuple[str, str]:
         counts = job.run(partial(writer, arguments, groups, languages), chunks, place)
     dropped = ", ".join(f"{number:,} {problem}" for problem, number in sorted(counts.dropped.items())) or "none"
     print(f"{counts.texts:,} texts gave {counts.pairs:,} new pairs. Translations dropped: {dropped}.")
+    if counts.removed:
+        removed = ", ".join(f"{kind} ({number:,})" for kind, number in sorted(counts.removed.items()))
+        print(f"Taken off answers: {removed}.")
     return languages
 
 
@@ -158,8 +163,8 @@ def check(arguments: DistillOptions) -> None:
         raise GlossaError("--text_column is for a table in --text. Leave it out.")
     if any(getattr(arguments, name) for name in COLUMNS) and (not arguments.data_path or find_run(arguments)):
         raise GlossaError("--source_column and --target_column are for files of --data_path. Leave them out.")
-    if arguments.text and (arguments.closest or arguments.with_original):
-        raise GlossaError("--closest and --with_original need pairs, but --text is text in one language.")
+    if arguments.text and arguments.with_original:
+        raise GlossaError("--with_original needs pairs, but --text is text in one language.")
     if arguments.sample and (arguments.num_beams or arguments.engine == "ctranslate2"):
         raise GlossaError("--sample takes neither --num_beams nor --engine ctranslate2.")
 
@@ -182,7 +187,8 @@ def check_teachers(arguments: DistillOptions) -> None:
         return
     if not arguments.text and (not arguments.data_path or find_run(arguments)):
         raise GlossaError(f"--{others[0]} has no training pairs. Give texts with --text, or files of --data_path.")
-    if refused := [name for name in FOR_MODELS if name in changed(arguments)]:
+    several = ("num_return_sequences", "closest") if arguments.teacher_model else ()
+    if refused := [name for name in FOR_MODELS if name in changed(arguments) and name not in several]:
         raise GlossaError(f"--{refused[0]} is for trained models; --{others[0]} gives one translation of a text.")
 
 
@@ -194,13 +200,11 @@ def settings(arguments: DistillOptions) -> dict:
 
 
 def server_of(arguments: DistillOptions, languages: tuple[str, str]) -> "ServerTranslator":
-    from ..translate.corpora.servers import PROMPT, ServerTranslator
+    from ..translate.corpora.servers import ServerTranslator
 
-    prompt = prompt_of(arguments) or PROMPT
-    url = arguments.teacher_url or ""
-    return ServerTranslator(
-        url, languages, arguments.teacher_model, prompt, arguments.teacher_requests, "--teacher_url"
-    )
+    model, requests, samples = arguments.teacher_model, arguments.teacher_requests, arguments.num_return_sequences
+    url, prompt = arguments.teacher_url or "", prompt_of(arguments)
+    return ServerTranslator(url, languages, model, prompt, requests, samples, "--teacher_url")
 
 
 def prompt_of(arguments: DistillOptions) -> str | None:
@@ -329,7 +333,7 @@ def writer(arguments: DistillOptions, groups: list[list[str]], languages: tuple[
         return chunk_writer(lambda _: teacher, closest=False, tag="")
     if arguments.teacher_url:
         teacher = server_teacher(server_of(arguments, languages))
-        return chunk_writer(lambda _: teacher, closest=False, tag="")
+        return chunk_writer(lambda _: teacher, arguments.closest, tag="")
     names = ("engine", "num_beams", "num_return_sequences", "sample", "batch_tokens")
     options = {name: getattr(arguments, name) for name in names}
     return chunk_writer(

@@ -4,6 +4,7 @@ One commit has weights, code, tokenizer, model card, curves and metrics. Before 
 folder and translates with it. The token comes from `hf auth login` or HF_TOKEN.
 """
 
+import dataclasses
 import shutil
 import tempfile
 from dataclasses import dataclass
@@ -50,9 +51,23 @@ def main(argv: list[str]) -> None:
     arguments = parse(argv)
 
     from ..apps.web.site import export_site
-    from ..train.hub.push import check, check_account, check_repo_id, preview, push, requirements, stage, tree
+    from ..train.hub.push import (
+        Destination,
+        check,
+        check_account,
+        check_repo_id,
+        preview,
+        push,
+        requirements,
+        stage,
+        tree,
+    )
     from ..train.hub.space import page_facts, stage_page, stage_server
 
+    names = ("repo_id", "revision", "private", "create_pr", "replace", "replace_card")
+    destination = Destination(**{name: getattr(arguments, name) for name in names})
+    # A Space shows only its main branch, so --revision is for the model alone.
+    page = dataclasses.replace(destination, repo_type="space", revision=None)
     check_repo_id(arguments.repo_id)
     if not (arguments.dry_run or arguments.card_to):
         check_account(arguments.repo_id)
@@ -79,21 +94,15 @@ def main(argv: list[str]) -> None:
         if arguments.card_to:
             copy_card(folder, arguments.card_to)
         elif arguments.dry_run:
-            options = {name: getattr(arguments, name) for name in ("private", "replace", "replace_card")}
-            found = preview(folder, arguments.repo_id, revision=arguments.revision, **options)
-            print(f"\n{arguments.repo_id}\n{tree(folder)}\n{found}\n")
+            print(f"\n{arguments.repo_id}\n{tree(folder)}\n{preview(folder, destination)}\n")
             if arguments.space:
-                found = preview(space, arguments.repo_id, "space", **options)
-                print(f"spaces/{arguments.repo_id}\n{tree(space)}\n{found}\n")
+                print(f"spaces/{arguments.repo_id}\n{tree(space)}\n{preview(space, page)}\n")
             print((folder / "README.md").read_text(encoding="utf-8"))
         else:
-            names = ("private", "message", "create_pr", "replace", "replace_card")
-            settings = {name: getattr(arguments, name) for name in names}
-            # A Space shows only its main branch, so --revision is for the model alone.
-            info = push(folder, arguments.repo_id, revision=arguments.revision, **settings)
+            info = push(folder, destination, arguments.message)
             print(info.pr_url or info.commit_url)
             if arguments.space:
-                info = push(space, arguments.repo_id, repo_type="space", **settings)
+                info = push(space, page, arguments.message)
                 print(info.pr_url or info.commit_url)
 
 

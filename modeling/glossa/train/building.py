@@ -34,7 +34,7 @@ from .data.cleaning.report import DataReport
 from .data.encoding.augmented import CHUNK, AugmentedRows
 from .data.encoding.corruption import special_tokens
 from .data.encoding.encoding import IDS, LENGTHS, by_length
-from .data.encoding.vocabulary import has_marks, train_tokenizer, train_tokenizer_pair
+from .data.encoding.vocabulary import AddedTokens, has_marks, train_tokenizer, train_tokenizer_pair
 from .data.mixture import sources_of, target_languages
 from .data.pairs import by_language, group_references, prepare_pairs
 from .data.streaming.streams import Stream
@@ -87,18 +87,19 @@ def build_tokenizer(settings: Settings, data: DatasetDict) -> PreTrainedTokenize
             columns = [chain(*both) for both in zip(columns, changed, strict=True)]
         some = data["train"].select(range(0, len(data["train"]), -(-len(data["train"]) // SAMPLE)))
         marks = any(has_marks(some[name][:]) for name in names)
-        several = target_languages(settings.data) if settings.translator.objective == "translation" else []
+        objective = settings.translator.objective
+        added = AddedTokens(
+            special_tokens(objective, settings.data.max_length),
+            target_languages(settings.data) if objective == "translation" else [],
+            private_tokens(settings.data),
+        )
         positions = max(settings.model.max_source_positions, settings.model.max_target_positions)
         options = settings.tokenizer
-        kept = private_tokens(settings.data)
         if options.target_vocab_size is None:
-            special = special_tokens(settings.translator.objective, settings.data.max_length)
             texts = chain(*columns)
-            trained[0] = train_tokenizer(
-                texts, options.vocab_size, positions, options, special, several, not chosen, marks, kept
-            )
+            trained[0] = train_tokenizer(texts, options.vocab_size, positions, options, added, not chosen, marks)
         else:
-            trained[0] = train_tokenizer_pair(columns[0], columns[1], options, positions, several, marks, kept)
+            trained[0] = train_tokenizer_pair(columns[0], columns[1], options, positions, added, marks)
     # Only one process trains the tokenizer, so that all use the same token ids.
     return broadcast_object_list(trained)[0]
 

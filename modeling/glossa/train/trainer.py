@@ -26,7 +26,7 @@ from .data.streaming.windows import start_worker
 from .divergence import StepGuard
 from .dropout import use_fast_dropout
 from .energy import EnergyMeter
-from .hub.push import hub_errors, push, stage
+from .hub.push import Destination, hub_errors, push, stage
 from .interrupts import SaveOnSignal
 from .monitoring import FirstStep, Speedometer, draw_fit_batches, mean_loss, measure_fit
 from .muon import combine_with_muon
@@ -383,7 +383,8 @@ class GlossaTrainer(Seq2SeqTrainer):
                 logger.warning(line)
             self._pushed = True
             api = HfApi(token=self.args.hub_token)
-            return push(Path(folder), self.hub_model_id, revision=self.args.hub_revision, message=message, api=api)
+            destination = Destination(self.hub_model_id, revision=self.args.hub_revision)
+            return push(Path(folder), destination, message, api)
 
     def _without_repeated(self, labels: torch.Tensor) -> torch.Tensor:
         """Labels [B, T] with repeated rows of the last batch masked out."""

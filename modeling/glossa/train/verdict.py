@@ -29,11 +29,11 @@ def forecast(settings: Settings, pairs: int, wanted: float) -> list[str]:
     passes = training.num_train_epochs
     low, high = expected(pairs, passes)
     found = rank((low + high) / 2)
-    fitting = f"{passes:.3g} of {wanted:.3g}" if passes < wanted else f"{passes:.3g}"
+    fitting = f"{_number(passes)} of {_number(wanted)}" if passes < wanted else _number(passes)
     score = f"expect chrF++ {low:.0f} to {high:.0f} (docs/quality.md). " if _is_spaced(settings) else ""
     return [
         f"{pairs:,} pairs, {fitting} passes: {score}{found.forecast}",
-        *_help(settings, found == RANKS[-1], wanted),
+        *([] if found == RANKS[-1] else [*_all_passes(settings, wanted), *_help(settings)]),
     ]
 
 
@@ -53,9 +53,18 @@ def conclusion(
     if measured is None:
         return []
     found = rank(measured.chrf, measured.bleu)
-    scores = f"BLEU {measured.bleu:.1f}, chrF++ {measured.chrf:.1f} on its {measured.split} pairs"
+    scores = f"BLEU {measured.bleu:.1f}, chrF++ {measured.chrf:.1f}{measured.interval} on its {measured.split} pairs"
+    if measured.is_unsure:
+        scores += " (too few to be sure)"
     first = f"Verdict: {found.name}: {pairs:,} pairs, {scores}; {found.use}."
-    return [first, *_gains(settings, pairs, history, measured.chrf), *_help(settings, found == RANKS[-1], wanted)]
+    gains = _gains(settings, pairs, history, measured.chrf)
+    if found == RANKS[-1]:
+        return [first, *gains]
+    return [first, *gains, *([] if gains else _all_passes(settings, wanted)), *_help(settings)]
+
+
+def _number(passes: float) -> str:
+    return f"{passes:,.0f}" if passes >= 10 else f"{passes:.3g}"
 
 
 def _is_example(settings: Settings) -> bool:
@@ -77,7 +86,8 @@ def _gains(settings: Settings, pairs: int, history: Sequence[Mapping[str, Any]],
     gains, points = {}, points_of(history)
     end, later = predict(points), predict(points, 2.0)
     if end is not None and later is not None:
-        gains["twice the passes"] = later.middle - end.middle
+        hours = settings.training.hours
+        gains["twice the passes" if hours is None else f"--hours {2 * hours:g}"] = later.middle - end.middle
     if _is_spaced(settings):
         passes = settings.training.num_train_epochs
         low, high = (sum(expected(count, passes)) / 2 for count in (pairs, 2 * pairs))
@@ -86,14 +96,18 @@ def _gains(settings: Settings, pairs: int, history: Sequence[Mapping[str, Any]],
     return [f"  to be expected: {', '.join(said)}"] if said else []
 
 
-def _help(settings: Settings, is_enough: bool, wanted: float) -> list[str]:
-    """What would help most, as options, best first; nothing if it is enough."""
-    if is_enough:
+def _all_passes(settings: Settings, wanted: float) -> list[str]:
+    """The hours of all passes, if `hours` lowered them."""
+    training = settings.training
+    if training.hours is None or training.num_train_epochs >= wanted:
         return []
-    training, data, lines = settings.training, settings.data, []
-    if training.hours is not None and training.num_train_epochs < wanted:
-        hours = training.hours * wanted / training.num_train_epochs
-        lines.append(f"  for all passes: --hours {math.ceil(10 * hours) / 10:g}")
+    hours = training.hours * wanted / training.num_train_epochs
+    return [f"  for all passes: --hours {math.ceil(10 * hours) / 10:g}"]
+
+
+def _help(settings: Settings) -> list[str]:
+    """What would help most, as options, best first."""
+    data, lines = settings.data, []
     starts = list(published_starts(data.source_language, data.target_language))[:STARTS]
     if starts and not settings.translator.init_from:
         lines.append(f"  a published start (names are not checked online): --init_from {', or '.join(starts)}")

@@ -10,7 +10,7 @@ from refusals import refused
 from glossa.base.errors import GlossaError
 from glossa.train.data.arguments import DataArguments
 from glossa.train.data.encoding.corruption import PretrainingCollator, special_tokens
-from glossa.train.data.encoding.vocabulary import train_tokenizer
+from glossa.train.data.encoding.vocabulary import AddedTokens, train_tokenizer
 from glossa.train.data.pairs import prepare_pairs
 from glossa.train.data.texts import prepare_texts, tokenize_texts
 
@@ -128,7 +128,7 @@ def test_rows_have_token_ids_and_their_lengths_after_corruption(tmp_path):
     path = write(tmp_path / "a.txt", f"a b c\n{long}\n")
     held_out = write(tmp_path / "b.txt", "a b c d\n")
     texts, _ = prepare_texts(DataArguments(data_path=[path], validation_path=[held_out]))
-    tokenizer = train_tokenizer([long], 271, extra_special_tokens=special_tokens("span_corruption", 12))
+    tokenizer = train_tokenizer([long], 271, added=AddedTokens(special_tokens("span_corruption", 12)))
     collator = PretrainingCollator("span_corruption", tokenizer, 12)
     tokenized = tokenize_texts(texts, tokenizer, collator, 12)
     train = tokenized["train"].to_list()

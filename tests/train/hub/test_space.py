@@ -6,15 +6,15 @@ import subprocess
 import sys
 
 import pytest
-from huggingface_hub import HfApi, RepoCard
-from pushing import NAME, TOKEN
+from huggingface_hub import RepoCard
+from pushing import NAME, upload
 from refusals import refused
 
 from glossa.apps.web.site import export_site
 from glossa.base.errors import GlossaError
 from glossa.cli import push as command
 from glossa.train.hub.changes import RECORD
-from glossa.train.hub.push import push, requirements, stage
+from glossa.train.hub.push import requirements, stage
 from glossa.train.hub.space import page_facts, stage_page, stage_server
 from glossa.translate.loading import load_model, load_tokenizer
 from glossa.translate.translator import Translator
@@ -43,7 +43,7 @@ def page(learned_run, tmp_path_factory):
 
 
 def pushed(hub, folder, name=NAME, **settings):
-    return push(folder, name, repo_type="space", api=HfApi(endpoint=hub.url, token=TOKEN), **settings)
+    return upload(hub, folder, name=name, repo_type="space", **settings)
 
 
 @pytest.mark.slow

@@ -31,7 +31,15 @@ LANGUAGES = ["--source_language", "en", "--target_language", "fr"]
     ],
 )  # fmt: skip
 def test_what_is_added_is_taken_off(answer, expected):
-    assert read_answer(answer, "The cat sleeps.") == expected
+    assert read_answer(answer, "The cat sleeps.")[:2] == expected
+
+
+def test_what_was_taken_off_is_named():
+    answer = '<think>Hm.</think>\nHere is the translation:\n"Le chat dort."\n\nNote: a cat.'
+    assert read_answer(answer, "The cat sleeps.") == (
+        "Le chat dort.", "", ("thoughts", "an introduction", "a note", "quotation marks"),
+    )  # fmt: skip
+    assert read_answer("Le chat dort.", "The cat sleeps.").removed == ()
 
 
 @pytest.mark.parametrize(
@@ -45,11 +53,11 @@ def test_what_is_added_is_taken_off(answer, expected):
     ],
 )
 def test_what_the_source_has_stays(source, answer):
-    assert read_answer(answer, source) == (answer, "")
+    assert read_answer(answer, source)[:2] == (answer, "")
 
 
-def ask(stub, tmp_path, *more):
-    (tmp_path / "text.txt").write_text("red\nblue\ngreen\n")
+def ask(stub, tmp_path, *more, text="red\nblue\ngreen\n"):
+    (tmp_path / "text.txt").write_text(text)
     output = tmp_path / "pairs.jsonl"
     argv = ["--text", str(tmp_path / "text.txt"), *LANGUAGES, "--output", str(output)]
     distill.main(["--teacher_url", stub.url, "--teacher_model", "org/small", *argv, *more])
@@ -91,11 +99,34 @@ def test_a_teacher_without_a_license_is_said_at_once_and_a_damaged_record_by_nam
     refused(r"pairs\.jsonl\.teachers\.json, .* is damaged", read_teachers, [str(tmp_path / "pairs.jsonl")])
 
 
+def test_additions_and_answers_in_another_language_are_counted(stub, tmp_path, capsys):
+    english = "This is an answer in English, the language of the text, and not a translation of it."
+    stub.answers[:] = [content("Translation: rouge"), content(english), content('"vert"')]
+    assert [row[1] for row in ask(stub, tmp_path, "--teacher_requests", "1")] == ["rouge", "vert"]
+    printed = capsys.readouterr().out
+    assert "Taken off answers: an introduction (1), quotation marks (1)." in printed
+    assert "1 in another language" in printed or "1 too long" in printed
+
+
+def test_several_answers_are_asked_for_and_the_one_closest_to_the_others_is_kept(stub, tmp_path):
+    (tmp_path / "text.txt").write_text("red\n")
+    answers = ["un rouge vif", "la couleur rouge", "une couleur rouge", "la couleur rouge foncé"]
+    stub.answers[:] = [lambda body: content(answers[body.get("seed", 0)])]
+    found = ask(stub, tmp_path, "--num_return_sequences", "4", "--closest", text="red\n")
+    # sacreBLEU's chrF++ of each to all four adds up to 161, 272, 260 and 285.
+    assert found == [("red", "la couleur rouge foncé", "org/small")]
+    asked = [(body["temperature"], body.get("seed")) for _, body, _ in stub.asked]
+    assert asked == [(0, None), (0.7, 1), (0.7, 2), (0.7, 3)]
+
+
 def test_nothing_is_asked_twice_after_a_stop(stub, tmp_path, monkeypatch):
-    monkeypatch.setattr("glossa.translate.corpora.distillation.SERVER_CHUNK", 1)
     monkeypatch.setattr(servers, "TRIES", 1)
     stub.answers[:] = [content("rouge"), (500, {}, {}), content("bleu"), content("vert")]
-    refused(r"status 500 .* 1 times\. Finished translations are kept", ask, stub, tmp_path)
+    refused(r"status 500 .* 1 times\. Finished translations are kept", ask, stub, tmp_path, "--teacher_requests", "1")
+    (journal,) = tmp_path.rglob("*.answers")
+    assert journal.read_text() == '["rouge"]\n'
+    with open(journal, "a") as file:
+        file.write('["bl')  # as a kill leaves it
     assert [row[:2] for row in ask(stub, tmp_path)] == [("red", "rouge"), ("blue", "bleu"), ("green", "vert")]
     asked = [body["messages"][0]["content"].split()[-1] for _, body, _ in stub.asked]
     assert asked == ["red", "blue", "blue", "green"]

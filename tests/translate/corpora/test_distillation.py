@@ -291,7 +291,7 @@ def test_options_are_checked(tiny_run, tmp_path):
         (["--text", str(text)], "--text needs --source_language and --target_language"),
         (["--text_column", "en"], "--text_column is for a table in --text"),
         (["--source_column", "2", "--target_column", "3"], "are for files of --data_path"),
-        ([*both, "--closest"], "--closest and --with_original need pairs"),
+        ([*both, "--with_original"], "--with_original needs pairs"),
         (["--sample", "--num_beams", "4"], "--sample takes neither --num_beams nor"),
         ([str(back), "--ensemble"], "--ensemble needs teachers of one direction"),
         ([str(back), *both], "--text needs teachers of one direction"),

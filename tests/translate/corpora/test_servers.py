@@ -29,6 +29,44 @@ def test_a_chat_is_asked_for_each_text(stub):
     assert "from English into Portuguese" in body["messages"][0]["content"]
 
 
+@pytest.mark.parametrize(
+    ("model", "request_"),
+    [
+        ("tencent/Hy-MT2-1.8B", "Translate the following text into Portuguese (BR). Note that you should only output "
+         "the translated result without any additional explanation:\n\nHello"),
+        ("tencent/HY-MT1.5-7B", "Translate the following segment into Portuguese (BR), without additional "
+         "explanation.\n\nHello"),
+        ("NiuTrans/LMT-60-0.6B", "Translate the following text from English into Portuguese (BR):\nEnglish: Hello\n"
+         "Portuguese (BR):"),
+        ("Unbabel/Tower-Plus-9B", "Translate the following English source text to Portuguese (BR):\nEnglish: Hello\n"
+         "Portuguese (BR): "),
+    ],
+)  # fmt: skip
+def test_a_published_model_is_asked_as_its_card_says(stub, model, request_):
+    stub.answers[:] = [(200, {}, {"choices": [{"message": {"content": "Olá"}}]})]
+    translate(stub, "Hello", model=model)
+    assert stub.asked[0][1]["messages"] == [{"role": "user", "content": request_}]
+
+
+def test_translategemma_gets_the_codes_of_the_languages(stub):
+    stub.answers[:] = [(200, {}, {"choices": [{"message": {"content": "Olá"}}]})]
+    translate(stub, "Hello", model="google/translategemma-4b-it")
+    body, codes = stub.asked[0][1], {"source_lang_code": "en", "target_lang_code": "pt-BR"}
+    assert body["messages"] == [{"role": "user", "content": [{"type": "text", "text": "Hello"} | codes]}]
+    assert body["chat_template_kwargs"] == codes
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [({"error": {"message": "no model small"}}, "no model small"), ({"detail": "wrong language"}, "wrong language"),
+     (b"<html>x</html>", "Bad Request"), (b"just text", "just text")],
+)  # fmt: skip
+def test_the_reason_of_a_refusal_is_shown(stub, body, reason):
+    stub.answers[:] = [(400, {}, body)]
+    with pytest.raises(GlossaError, match=rf"status 400 \({reason}\)"):
+        translate(stub, "Hello")
+
+
 def test_the_key_is_sent_from_the_environment_only(stub, monkeypatch):
     monkeypatch.setenv("GLOSSA_SERVER_KEY", "secret-1")
     stub.answers[:] = [(200, {}, {"translatedText": ["A"]}), (200, {}, {"choices": [{"message": {"content": "A"}}]}),
@@ -92,5 +130,5 @@ def test_other_answers_are_refused(stub, monkeypatch, answer, message):
 
 def test_a_chat_without_choices_is_refused(stub):
     stub.answers[:] = [(200, {}, {"choices": []})]
-    with pytest.raises(GlossaError, match="gave no list of 1 translations"):
+    with pytest.raises(GlossaError, match="gave no message"):
         translate(stub, "a", model="m")

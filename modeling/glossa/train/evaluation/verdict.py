@@ -70,6 +70,20 @@ class Measured(NamedTuple):
     split: str
     bleu: float
     chrf: float
+    low: float | None = None  # the ends of the 95% interval of chrF++, if it was measured
+    high: float | None = None
+
+    @property
+    def interval(self) -> str:
+        """The interval in brackets, as in " [38.1, 40.2]", or ""."""
+        return "" if self.low is None else f" [{self.low:.1f}, {self.high:.1f}]"
+
+    @property
+    def is_unsure(self) -> bool:
+        """Whether another rank is in the interval, and it is wide."""
+        if self.low is None or self.high is None or self.high - self.low < NARROWEST:
+            return False
+        return rank(self.low) != rank(self.high)
 
     @classmethod
     def of(cls, metrics: Mapping[str, Any]) -> "Measured | None":
@@ -79,7 +93,8 @@ class Measured(NamedTuple):
             return None
         found = [result["scores"]["single"] for result in metrics[split].values() if "file" not in result]
         best = max(found, key=lambda scores: scores["chrf"]["score"])
-        return cls(split, best["bleu"]["score"], best["chrf"]["score"])
+        chrf = best["chrf"]
+        return cls(split, best["bleu"]["score"], chrf["score"], chrf.get("low"), chrf.get("high"))
 
 
 def count_pairs(report: Mapping[str, Any]) -> int:

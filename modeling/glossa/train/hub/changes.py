@@ -22,6 +22,29 @@ WEIGHTS, SHARDS = "model.safetensors", "model.safetensors.index.json"  # the fir
 
 
 @dataclass(frozen=True)
+class Destination:
+    """A repository on the Hub, and what a push may do there.
+
+    Attributes:
+        repo_id: Its name, "user/name".
+        repo_type: "model" or "space".
+        revision: The branch to push to. Defaults to the main branch.
+        private: Create a private repository if it does not exist. A public repository is refused.
+        create_pr: Open a pull request instead of committing to the branch.
+        replace: Replace files that Glossa did not write, except the card.
+        replace_card: Replace a card that Glossa did not write, or that was edited since.
+    """
+
+    repo_id: str
+    repo_type: str = "model"
+    revision: str | None = None
+    private: bool = False
+    create_pr: bool = False
+    replace: bool = False
+    replace_card: bool = False
+
+
+@dataclass(frozen=True)
 class RemoteState:
     """The state of a repository before a push.
 
@@ -60,10 +83,11 @@ class Changes:
         return "\n".join(lines)
 
 
-def read_remote(api: HfApi, repo_id: str, repo_type: str = "model", revision: str | None = None) -> RemoteState:
+def read_remote(api: HfApi, destination: Destination) -> RemoteState:
     """Read the state of a repository. Raises the client's errors if the Hub does not respond."""
+    repo_id, repo_type = destination.repo_id, destination.repo_type
     try:
-        info = api.repo_info(repo_id, repo_type=repo_type, revision=revision)
+        info = api.repo_info(repo_id, repo_type=repo_type, revision=destination.revision)
     except RevisionNotFoundError:  # the push will create the branch from the main branch
         info = api.repo_info(repo_id, repo_type=repo_type)
     except RepositoryNotFoundError:
@@ -89,19 +113,20 @@ def _read_record(file: Path) -> dict[str, list[str]]:
         return {}
 
 
-def changes(folder: Path, remote: RemoteState, replace: bool = False, replace_card: bool = False) -> Changes:
-    """Plan a push of `folder`. `replace` allows replacing files not written by Glossa, `replace_card` the card."""
+def changes(folder: Path, remote: RemoteState, destination: Destination) -> Changes:
+    """Plan a push of `folder`. The card of a Space is always replaced: `keep_header` has kept what was edited."""
     files = _files(folder)
     both = [name for name in files if name in remote.files and name != RECORD]
     same = {name for name in both if set(remote.files[name]) & set(_hashes(files[name]))}
     strange = [name for name in both if name not in remote.own | same]
-    card = [CARD] if CARD in strange and not replace_card else []
+    keep_card = not destination.replace_card and destination.repo_type != "space"
+    card = [CARD] if CARD in strange and keep_card else []
     foreign = [name for name in strange if name != CARD]
     others = [name for name in remote.files if "/" not in name and name not in files]
     stale = [name for name in others if any(fnmatch(name, pattern) for pattern in STALE)]
     deleted = [name for name in stale if name in remote.own]
     clash = [WEIGHTS] if SHARDS in files and WEIGHTS in stale and WEIGHTS not in deleted else []
-    if replace:
+    if destination.replace:
         deleted, foreign = deleted + clash, []
     else:
         foreign += clash
@@ -128,12 +153,12 @@ def operations(folder: Path, remote: RemoteState, planned: Changes) -> list[Comm
     return adds + [CommitOperationDelete(name, is_folder=False) for name in planned.deleted]
 
 
-def refuse_public(repo_id: str, remote: RemoteState) -> None:
-    """Raise `GlossaError` if the repository is public, since a push would not make it private."""
-    if remote.exists and not remote.private:
+def refuse_public(destination: Destination, remote: RemoteState) -> None:
+    """Raise `GlossaError` if a public repository is to be private, since a push would not make it so."""
+    if destination.private and remote.exists and not remote.private:
         raise GlossaError(
-            f"{repo_id} is public, and --private does not change it. Nothing was pushed. Make it private in its "
-            "settings on the Hub first, give another --repo_id, or leave --private out."
+            f"{destination.repo_id} is public, and --private does not change it. Nothing was pushed. Make it "
+            "private in its settings on the Hub first, give another --repo_id, or leave --private out."
         )
 
 

@@ -29,7 +29,7 @@ from ...base.languages import language_name
 from ...base.run_folder import DATA_REPORT, RunFolder
 from ...translate.loading import load_model, load_tokenizer
 from .card import PICTURE, build_card, snippet
-from .changes import changes, operations, read_remote, refuse_public
+from .changes import Destination, changes, operations, read_remote, refuse_public
 from .facts import Run, naming_damage
 from .space import EXTRAS, keep_header
 
@@ -137,19 +137,7 @@ def check(folder: Path, run: Path) -> str:
     return written if facts.is_foreign else json.loads(written)[0]["translation_text"]
 
 
-def push(
-    folder: Path,
-    repo_id: str,
-    *,
-    repo_type: str = "model",
-    private: bool = False,
-    revision: str | None = None,
-    create_pr: bool = False,
-    message: str = "Push the translator",
-    replace: bool = False,
-    replace_card: bool = False,
-    api: HfApi | None = None,
-) -> CommitInfo:
+def push(folder: Path, destination: Destination, message: str, api: HfApi | None = None) -> CommitInfo:
     """Push the files of `folder` in one commit; files that are already on the Hub are not sent again.
 
     Files that Glossa did not write are kept: a card is not replaced, and a push that would replace another file is
@@ -157,43 +145,38 @@ def push(
 
     Args:
         folder: The folder to push.
-        repo_id: The repository, "user/name".
-        repo_type: "model" or "space".
-        private: Create a private repository if it does not exist. A public repository is refused.
-        revision: The branch to push to. Defaults to the main branch.
-        create_pr: Open a pull request instead of committing to the branch.
+        destination: The repository, and what may be replaced there.
         message: The commit message.
-        replace: Replace files that Glossa did not write, except the card.
-        replace_card: Replace a card that Glossa did not write, or that was edited since.
         api: The Hub client. By default it uses the token of the environment or of the login.
 
     Raises:
         GlossaError: if the push fails, with the reason and advice.
     """
+    repo_id, repo_type, revision = destination.repo_id, destination.repo_type, destination.revision
     check_repo_id(repo_id)
     api = api or HfApi()
     if (api.token or get_token()) is None:
         raise GlossaError(NO_TOKEN)
     with hub_errors(repo_id, api.endpoint):
         api.whoami()
-        remote = read_remote(api, repo_id, repo_type, revision)
+        remote = read_remote(api, destination)
         if not remote.exists:
+            private = destination.private or None
             sdk = _space_kind(folder) if repo_type == "space" else None
-            api.create_repo(repo_id, repo_type=repo_type, private=private or None, exist_ok=True, space_sdk=sdk)
-            remote = read_remote(api, repo_id, repo_type, revision)
-        if private:
-            refuse_public(repo_id, remote)
+            api.create_repo(repo_id, repo_type=repo_type, private=private, exist_ok=True, space_sdk=sdk)
+            remote = read_remote(api, destination)
+        refuse_public(destination, remote)
         if repo_type == "space":
-            keep_header(api, repo_id, remote, folder, replace_card)
-        planned = changes(folder, remote, replace, replace_card or repo_type == "space")
+            keep_header(api, destination, remote, folder)
+        planned = changes(folder, remote, destination)
         commit = operations(folder, remote, planned)
         if planned.kept:
             logger.warning("%s", planned.text())
-        if revision and not create_pr:
+        if revision and not destination.create_pr:
             api.create_branch(repo_id, branch=revision, revision=remote.commit, repo_type=repo_type, exist_ok=True)
         # The commit fails if the repository has changed since it was checked.
         target: Any = {"repo_type": repo_type, "revision": revision, "parent_commit": remote.commit}
-        return api.create_commit(repo_id, commit, commit_message=message, create_pr=create_pr, **target)
+        return api.create_commit(repo_id, commit, commit_message=message, create_pr=destination.create_pr, **target)
 
 
 def _space_kind(folder: Path) -> str:
@@ -222,30 +205,20 @@ def _extras(requirement: Requirement) -> str:
     return f"[{','.join(sorted(requirement.extras))}]" if requirement.extras else ""
 
 
-def preview(
-    folder: Path,
-    repo_id: str,
-    repo_type: str = "model",
-    private: bool = False,
-    revision: str | None = None,
-    replace: bool = False,
-    replace_card: bool = False,
-) -> str:
+def preview(folder: Path, destination: Destination) -> str:
     """Describe what a push would replace, delete and keep in the repository, or why this is unknown."""
     api = HfApi()
     try:
-        with hub_errors(repo_id, api.endpoint):
-            remote = read_remote(api, repo_id, repo_type, revision)
-        if private:
-            refuse_public(repo_id, remote)
-        if repo_type == "space" and remote.exists:
-            keep_header(api, repo_id, remote, folder, replace_card)
+        with hub_errors(destination.repo_id, api.endpoint):
+            remote = read_remote(api, destination)
+        refuse_public(destination, remote)
+        if destination.repo_type == "space" and remote.exists:
+            keep_header(api, destination, remote, folder)
     except GlossaError as error:
         return f"Changes to the repository: {error}"
     if not remote.exists:
         return "The repository is new, or private and not readable with this token."
-    planned = changes(folder, remote, replace, replace_card or repo_type == "space")
-    return planned.text() or "No existing file is replaced or deleted."
+    return changes(folder, remote, destination).text() or "No existing file is replaced or deleted."
 
 
 def tree(folder: Path) -> str:

@@ -11,7 +11,7 @@ from huggingface_hub import HfApi, RepoCard
 
 from ...base.errors import GlossaError
 from ...base.shipped import PACKAGE, shipped
-from .changes import CARD, RemoteState
+from .changes import CARD, Destination, RemoteState
 from .facts import Run
 
 EXTRAS = shipped("model_card")  # the endpoint handler and the Space in Docker
@@ -77,22 +77,23 @@ def stage_server(repo_id: str, folder: Path, requirements: list[str]) -> None:
     card.save(folder / CARD)
 
 
-def keep_header(api: HfApi, repo_id: str, remote: RemoteState, folder: Path, replace: bool) -> None:
+def keep_header(api: HfApi, destination: Destination, remote: RemoteState, folder: Path) -> None:
     """Keep the edited README of an existing Space, and update only the header fields that the new page needs.
 
-    Raises `GlossaError` if the Space is of another kind, unless `replace` is set.
+    Raises `GlossaError` if the Space is of another kind, unless `replace_card` is set.
     """
     if CARD not in remote.files or CARD in remote.own:
         return
     with tempfile.TemporaryDirectory() as cache:
-        file = api.hf_hub_download(repo_id, CARD, repo_type="space", revision=remote.commit, cache_dir=cache)
+        name = destination.repo_id
+        file = api.hf_hub_download(name, CARD, repo_type="space", revision=remote.commit, cache_dir=cache)
         card = RepoCard.load(file)
     new = RepoCard.load(folder / CARD)
     old_kind, kind = card.data.get("sdk"), new.data.get("sdk")
-    if old_kind not in (None, kind) and not replace:
+    if old_kind not in (None, kind) and not destination.replace_card:
         raise GlossaError(
-            f"The Space {repo_id} has the SDK {old_kind}, and this push would change it to {kind}, which hides its "
-            "current content. Give another --repo_id, or --replace_card to change it."
+            f"The Space {destination.repo_id} has the SDK {old_kind}, and this push would change it to {kind}, which "
+            "hides its current content. Give another --repo_id, or --replace_card to change it."
         )
     for name in ("sdk", "app_port", "app_file", "models", "custom_headers", "license"):
         value = new.data.get(name)

@@ -1,13 +1,19 @@
 """What chat models answer when they are asked for a translation, and a teacher that asks them."""
 
+import json
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
 
+from ...base.identification import in_other_language
+from ...base.jobs.whole_files import write_whole
 from ..interface import Translation
 from ..plausibility import find_problem
 from .servers import ServerTranslator
 
-REFUSED, COMMENTED = "refused", "not only a translation"  # problems of answers
+REFUSED, COMMENTED, FOREIGN = "refused", "not only a translation", "in another language"  # problems of answers
 _THOUGHT = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 _FENCE = re.compile(r"```\w*\n(.*?)\n?```", re.DOTALL)
 # "Here is the translation:", "Sure! Translation:", "French translation:", alone in a line or before the text.
@@ -24,45 +30,98 @@ _MARKUP = re.compile(r"<!doctype html|<html\b", re.IGNORECASE)
 QUOTES = {'"': '"', "'": "'", "“": "”", "„": "“", "«": "»", "‘": "’"}
 
 
-def read_answer(answer: str, source: str) -> tuple[str, str]:
-    """The translation in an answer, on one line, and its problem: `REFUSED`, `COMMENTED` or "".
+class Answer(NamedTuple):
+    """What an answer says: the translation, its problem (`REFUSED`, `COMMENTED` or ""), and what was taken off."""
+
+    text: str
+    problem: str
+    removed: tuple[str, ...] = ()
+
+
+def read_answer(answer: str, source: str) -> Answer:
+    """The translation in an answer, on one line, with what was taken off and what is wrong.
 
     Thoughts, an introduction, a note after the translation, a fence of code and quotation marks are taken off, unless
     the source has them.
     """
-    text = _THOUGHT.sub("", answer).strip()
+    text, removed = answer.strip(), []
+
+    def shorten(shorter: str, kind: str) -> None:
+        nonlocal text
+        if shorter.strip() != text:
+            removed.append(kind)
+        text = shorter.strip()
+
+    shorten(_THOUGHT.sub("", text), "thoughts")
     if _MARKUP.match(text) and not _MARKUP.match(source):
-        return "", COMMENTED
+        return Answer("", COMMENTED)
     if _REFUSAL.match(text.replace("’", "'")) and not _REFUSAL.match(source.replace("’", "'")):
-        return "", REFUSED
+        return Answer("", REFUSED)
     if "```" not in source and (fence := _FENCE.search(text)):
-        text = fence[1].strip()
+        shorten(fence[1], "a fence")
     if (introduction := _INTRODUCTION.match(text)) and not _INTRODUCTION.match(source):
-        text = text[introduction.end() :].strip()
+        shorten(text[introduction.end() :], "an introduction")
     if not _NOTE.search(f"\n{source}"):
-        text = _NOTE.sub("", text).strip()
+        shorten(_NOTE.sub("", text), "a note")
     if len(text) > 1 and QUOTES.get(text[0]) == text[-1] and source.strip()[:1] not in QUOTES:
-        text = text[1:-1].strip()
-    if len(text.splitlines()) > len(source.splitlines() or [""]):
-        return " ".join(text.split()), COMMENTED
-    return " ".join(text.split()), ""
+        shorten(text[1:-1], "quotation marks")
+    problem = COMMENTED if len(text.splitlines()) > len(source.splitlines() or [""]) else ""
+    return Answer(" ".join(text.split()), problem, tuple(removed))
 
 
 class ServerTeacher:
-    """A server as a teacher: one translation of each text, with its problem.
+    """A server as a teacher: the translations of each text, with their problems.
 
     Args:
         server: The server.
+
+    Attributes:
+        removed: How often each kind of addition was taken off answers.
+        journal: A file for the answers to the texts of the next call, so that none is asked twice after a stop.
     """
 
     def __init__(self, server: ServerTranslator):
         self.server = server
+        self.removed: Counter[str] = Counter()
+        self.journal: Path | None = None
 
     def translate(self, texts: Sequence[str]) -> list[list[Translation]]:
-        """The translation of each text; raises as [`ServerTranslator.translate`]."""
-        translations = []
-        for text, answer in zip(texts, self.server.answers([" ".join(text.split()) for text in texts]), strict=True):
-            found, problem = read_answer(answer, " ".join(text.split()))
-            problem = problem or find_problem(text, found, languages=self.server.languages)
-            translations.append([Translation(found, problem=problem)])
-        return translations
+        """The translations of each text; raises as [`ServerTranslator.translate`]."""
+        lines = [" ".join(text.split()) for text in texts]
+        return [self._read(line, found) for line, found in zip(lines, self._answers(lines), strict=True)]
+
+    def _answers(self, texts: Sequence[str]) -> Iterator[list[str]]:
+        if self.journal is None:
+            yield from self.server.answers(texts)
+            return
+        known = _finished(self.journal)
+        yield from known
+        write_whole(self.journal, "".join(map(_as_line, known)))
+        with open(self.journal, "a", encoding="utf-8") as file:
+            for found in self.server.answers(texts[len(known) :]):
+                file.write(_as_line(found))
+                file.flush()
+                yield found
+
+    def _read(self, text: str, answers: Sequence[str]) -> list[Translation]:
+        read = [read_answer(answer, text) for answer in answers]
+        self.removed.update(kind for answer in read for kind in answer.removed)
+        languages = self.server.languages
+        foreign = in_other_language([answer.text for answer in read], languages[1])
+        found = []
+        for number, answer in enumerate(read):
+            problem = answer.problem or find_problem(text, answer.text, languages=languages)
+            problem = problem or (FOREIGN if number in foreign else "")
+            found.append(Translation(answer.text, problem=problem))
+        return found
+
+
+def _as_line(answers: Sequence[str]) -> str:
+    return json.dumps(answers, ensure_ascii=False) + "\n"
+
+
+def _finished(journal: Path) -> list[list[str]]:
+    """The answers in a journal, without a line that was not written to its end."""
+    if not journal.is_file():
+        return []
+    return [json.loads(line) for line in journal.read_bytes().split(b"\n")[:-1]]

@@ -23,7 +23,7 @@ from .answers import ServerTeacher
 from .command import CommandTranslator
 from .servers import ServerTranslator
 
-SERVER_CHUNK = 50  # rows that a server translates together; an interruption loses at most these answers
+SERVER_CHUNK = 50  # rows that a server translates together
 CHUNK = 2000  # rows that are translated together; it decides which share a batch, and what an interruption loses
 Rows = Sequence[tuple[str, str | None]]
 
@@ -108,6 +108,7 @@ class Counts:
     texts: int = 0
     pairs: int = 0
     dropped: dict[str, int] = field(default_factory=dict)  # translations, by what is wrong with them
+    removed: dict[str, int] = field(default_factory=dict)  # what a server's answers had besides a translation
 
     def drop(self, problem: str) -> None:
         self.dropped[problem] = self.dropped.get(problem, 0) + 1
@@ -116,6 +117,7 @@ class Counts:
         self.texts += other.texts
         self.pairs += other.pairs
         self.dropped = dict(Counter(self.dropped) + Counter(other.dropped))
+        self.removed = dict(Counter(self.removed) + Counter(other.removed))
 
 
 def new_pairs(
@@ -127,28 +129,38 @@ def new_pairs(
 
     Args:
         teacher: The teacher that translates.
-        rows: Source and target. The side that is not translated may be None, which is text in one language.
+        rows: Source and target. Text in one language has None, or the text itself, as the other side.
         counts: Counts of what happens to the rows, which grow.
-        closest: Keep only the one of several translations that is most similar to the reference, by chrF++.
+        closest: Keep only one of several translations: the most similar to the reference, by chrF++; without a
+            reference, to the others (minimum Bayes risk; Eikema and Aziz 2020, section 5).
         tag: Put before sources that are translations (Caswell et al. 2019).
     """
     texts = [str(target if teacher.reverse else source) for source, target in rows]
     references = [source if teacher.reverse else target for source, target in rows]
-    metric = CHRF(word_order=2)
     for text, reference, translations in zip(texts, references, teacher.translator.translate(texts), strict=True):
         counts.texts += 1
         found = []
         for translation in translations:
             if translation.problem or not translation.text:
                 counts.drop(translation.problem or "empty")
-            elif translation.text not in found:
+            else:
                 found.append(translation.text)
         if closest and found:
-            found = [max(found, key=lambda text: metric.sentence_score(text, [str(reference)]).score)]
-        for new in found:
+            found = [closest_of(found, reference if reference != text else None)]
+        for new in dict.fromkeys(found):
             counts.pairs += 1
             source, target = (f"{tag}{new}", text) if teacher.reverse else (text, new)
             yield {"source": source, "target": target, "origin": teacher.name}
+
+
+def closest_of(translations: Sequence[str], reference: str | None) -> str:
+    """The translation most similar to the reference, or without one to all translations; the first of equal ones."""
+    metric, references = CHRF(word_order=2), translations if reference is None else [reference]
+
+    def similarity(text: str) -> float:
+        return sum(metric.sentence_score(text, [each]).score for each in references)
+
+    return max(dict.fromkeys(translations), key=similarity)
 
 
 @dataclass(frozen=True)
@@ -212,14 +224,21 @@ def chunk_writer(load: Callable[[int], Teacher], closest: bool, tag: str) -> Wor
 
 
 def _write(load: Callable[[int], Teacher], closest: bool, tag: str, chunk: Chunk, stem: Path) -> dict:
-    counts = Counts()
+    counts, translator = Counts(), None
     if chunk.teacher is None:
         pairs: Iterable[dict] = ({"source": s, "target": t, "origin": "original"} for s, t in chunk.rows)
     else:
         teacher = load(chunk.teacher)
         if "torch" in sys.modules:  # an exported teacher needs none, and does not sample
             sys.modules["torch"].manual_seed(chunk.seed)
+        translator = teacher.translator
+        if isinstance(translator, ServerTeacher):
+            translator.journal = stem.with_suffix(".answers")
         pairs = new_pairs(teacher, chunk.rows, counts, closest, tag)
     with open(stem.with_suffix(".jsonl"), "wb") as file:
         file.writelines(json.dumps(pair, ensure_ascii=False).encode() + b"\n" for pair in pairs)
+    if isinstance(translator, ServerTeacher):
+        counts.removed = dict(translator.removed)
+        translator.removed.clear()
+        stem.with_suffix(".answers").unlink()
     return asdict(counts)

@@ -1,8 +1,8 @@
 """Translations by a server with the interface of LibreTranslate, or with OpenAI's of chats."""
 
+import contextlib
 import json
 import os
-import re
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,16 +13,16 @@ from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from ...base.errors import GlossaError
-from ...base.languages import language_name
 from ...base.paths import masked
+from .requests import ChatRequest
 
 KEY = "GLOSSA_SERVER_KEY"  # environment variable with the key of the server
 AT_ONCE = 20  # texts in a request
 SECONDS = 120  # time limit of a request
 TRIES, WAIT, LONGEST_WAIT = 6, 1.0, 300.0  # tries of a request; seconds before the second, doubled before each further
 LARGEST = 10_000_000  # bytes of an answer
+LONGEST_REASON = 300  # bytes of an error that are shown
 BUSY = (408, 425, 429, 500, 502, 503, 504)
-PROMPT = "Translate the text below from {source} into {target}. Answer with the translation only.\n\n{text}"
 
 
 class _NoRedirects(HTTPRedirectHandler):
@@ -30,6 +30,16 @@ class _NoRedirects(HTTPRedirectHandler):
 
     def redirect_request(self, *_):
         return None
+
+
+def _reason(error: HTTPError) -> str:
+    """What the body of an error says: a text, or a JSON object with the field `error`, `detail` or `message`."""
+    found: Any = error.read(LONGEST_REASON).decode(errors="replace")
+    with contextlib.suppress(ValueError):
+        found = json.loads(found)
+    while isinstance(found, dict):
+        found = next((found[name] for name in ("error", "detail", "message") if name in found), "")
+    return " ".join(str(found).split()) if not str(found).lstrip().startswith("<") else ""
 
 
 class ServerTranslator:
@@ -42,13 +52,14 @@ class ServerTranslator:
             `http://localhost:8000/v1`.
         languages: The codes of source and target language.
         model: The model that a server with OpenAI's interface is to use; None for LibreTranslate.
-        prompt: What such a model is asked, with `{source}`, `{target}` and `{text}`.
+        prompt: What such a model is asked; see [`ChatRequest`].
         requests: Requests at once.
+        samples: Translations of each text that such a model is asked for.
         option: The option that gives the address, for messages.
 
     Raises:
-        GlossaError: if the address is none of HTTP, or has a user, a password or a query, such as a key; or if the
-            prompt lacks `{text}`.
+        GlossaError: if the address is none of HTTP, or has a user, a password or a query, such as a key; or as
+            [`ChatRequest`].
     """
 
     def __init__(
@@ -56,8 +67,9 @@ class ServerTranslator:
         url: str,
         languages: tuple[str, str],
         model: str | None = None,
-        prompt: str = PROMPT,
+        prompt: str | None = None,
         requests: int = 1,
+        samples: int = 1,
         option: str = "--system",
     ):
         parts = urlsplit(url)
@@ -68,11 +80,10 @@ class ServerTranslator:
                 f"{option} is {masked(url)}, with a password or key in it, which other users of this machine can see. "
                 f"Give the address without it, and the key in the environment variable {KEY}."
             )
-        if "{text}" not in prompt:
-            raise GlossaError("The prompt has no {text}. Write {text} where the text to translate is to stand.")
         self.host = parts.netloc
         self.url, self.languages, self.model = url.rstrip("/"), languages, model
-        self.prompt, self.requests = prompt, requests
+        self.requests, self.samples = requests, samples
+        self._chat = ChatRequest(model, languages, prompt) if model else None
         self._opener = build_opener(_NoRedirects)
 
     def translate(self, texts: Sequence[str]) -> Iterator[str]:
@@ -80,38 +91,38 @@ class ServerTranslator:
 
         Raises `GlossaError` if the server refuses, does not answer after several tries, or answers something else.
         """
-        for answer in self.answers(texts):
-            yield " ".join(answer.split())
+        for first, *_ in self.answers(texts):
+            yield " ".join(first.split())
 
-    def answers(self, texts: Sequence[str]) -> Iterator[str]:
-        """The same with the lines of each answer."""
-        step = AT_ONCE if self.model is None else 1
+    def answers(self, texts: Sequence[str]) -> Iterator[list[str]]:
+        """The answers for each text, as they are; raises as `translate`."""
+        step = AT_ONCE if self._chat is None else 1
         parts = [list(texts[first : first + step]) for first in range(0, len(texts), step)]
         with ThreadPoolExecutor(self.requests) as pool:
             for start in range(0, len(parts), self.requests):  # after an error, no further requests are made
                 for found in pool.map(self._translations, parts[start : start + self.requests]):
                     yield from found
 
-    def _translations(self, texts: list[str]) -> list[str]:
+    def _translations(self, texts: list[str]) -> list[list[str]]:
         source, target = self.languages
         key = os.environ.get(KEY)
-        if self.model is None:
-            asked: dict[str, Any] = {"q": texts, "source": source, "target": target, "format": "text"} | (
-                {"api_key": key} if key else {}
-            )
-            found = self._ask("/translate", asked, {}).get("translatedText")
-        else:
-            names = {"source": language_name(source), "target": language_name(target), "text": texts[0]}
-            content = re.sub(r"\{(source|target|text)\}", lambda found: names[found[1]], self.prompt)
-            messages = [{"role": "user", "content": content}]
-            asked = {"model": self.model, "messages": messages, "temperature": 0}
-            answer = self._ask("/chat/completions", asked, {"Authorization": f"Bearer {key}"} if key else {})
-            try:
-                found = [answer["choices"][0]["message"]["content"]]
-            except (KeyError, IndexError, TypeError):
-                found = None
+        if self._chat is not None:
+            header = {"Authorization": f"Bearer {key}"} if key else {}
+            bodies = (self._chat.body(texts[0], number) for number in range(self.samples))
+            return [[self._content(self._ask("/chat/completions", body, header)) for body in bodies]]
+        asked = {"q": texts, "source": source, "target": target, "format": "text"}
+        found = self._ask("/translate", asked | ({"api_key": key} if key else {}), {}).get("translatedText")
         if not isinstance(found, list) or len(found) != len(texts) or not all(isinstance(one, str) for one in found):
             raise self._error(f"gave no list of {len(texts)} translations")
+        return [[one] for one in found]
+
+    def _content(self, answer: dict[str, Any]) -> str:
+        try:
+            found = answer["choices"][0]["message"]["content"]
+        except (KeyError, IndexError, TypeError):
+            found = None
+        if not isinstance(found, str):
+            raise self._error("gave no message")
         return found
 
     def _ask(self, path: str, fields: dict[str, Any], headers: dict[str, str]) -> dict[str, Any]:
@@ -124,7 +135,7 @@ class ServerTranslator:
                     content = answer.read(LARGEST + 1)
                 break
             except HTTPError as error:
-                problem = f"answers with status {error.code} ({error.reason})"
+                problem = f"answers with status {error.code} ({_reason(error) or error.reason})"
                 if error.code not in BUSY:
                     place = error.headers.get("Location")
                     raise self._error(f"{problem} and points to {masked(place)}" if place else problem) from error

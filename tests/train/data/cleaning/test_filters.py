@@ -7,6 +7,7 @@ import pytest
 from datasets import DatasetDict
 from reading import written
 
+from glossa.base import identification
 from glossa.base.errors import GlossaError
 from glossa.base.identification import identifier, identify
 from glossa.train.data.arguments import DataArguments
@@ -127,7 +128,7 @@ def test_language(caplog):
 
 def test_a_language_must_be_more_likely_than_not(monkeypatch):
     sure = {"a": 0.5, "b": 0.51}
-    monkeypatch.setattr(filters, "identify", lambda texts, _: [("fr", sure[text]) for text in texts])
+    monkeypatch.setattr(identification, "identify", lambda texts, _: [("fr", sure[text]) for text in texts])
     assert not drops("a", "a", language=True)
     assert drops("a", "b", language=True) and drops("b", "a", language=True)
     assert not drops("a", "b", target_language="fr", language=True)

@@ -10,7 +10,7 @@ from glossa.train.data.cleaning.report import DataReport
 from glossa.train.data.encoding import augmented
 from glossa.train.data.encoding.augmented import AugmentedRows
 from glossa.train.data.encoding.encoding import tokenize_pairs
-from glossa.train.data.encoding.vocabulary import train_tokenizer
+from glossa.train.data.encoding.vocabulary import AddedTokens, train_tokenizer
 
 SOURCES = [f"{word} dog {number}." for number in range(10) for word in ("One", "Two", "Old", "Big")]
 
@@ -20,7 +20,7 @@ def build(shares, languages=(), sources=SOURCES, seed=1, **limits):
     columns = {"source": sources, "target": [text.replace("dog", "chien") for text in sources]}
     if languages:
         columns["language"] = [languages[row % len(languages)] for row in range(len(sources))]
-    tokenizer = train_tokenizer([columns["source"]], 275, target_languages=languages)
+    tokenizer = train_tokenizer([columns["source"]], 275, added=AddedTokens(languages=languages))
     pairs = DatasetDict(train=Dataset.from_dict(columns))
     rows = tokenize_pairs(pairs, tokenizer, arguments, DataReport(splits={"train": {}}))["train"]
     return AugmentedRows(rows, tokenizer, Augmentation(shares, seed), arguments), tokenizer, columns

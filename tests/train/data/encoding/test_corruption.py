@@ -18,7 +18,7 @@ from glossa.train.data.encoding.corruption import (
     mask_tokens,
     special_tokens,
 )
-from glossa.train.data.encoding.vocabulary import train_tokenizer, train_tokenizer_pair
+from glossa.train.data.encoding.vocabulary import AddedTokens, train_tokenizer, train_tokenizer_pair
 
 TEXTS = ["one two three four five six seven eight nine ten"] * 2
 EOS = 1
@@ -26,7 +26,7 @@ EOS = 1
 
 def tokenizer_for(objective, max_length=64, **options):
     special = special_tokens(objective, max_length)
-    return train_tokenizer(TEXTS, 280, options=TokenizerArguments(**options), extra_special_tokens=special)
+    return train_tokenizer(TEXTS, 280, options=TokenizerArguments(**options), added=AddedTokens(special))
 
 
 def test_spans_are_replaced_by_sentinels():

@@ -7,7 +7,7 @@ from glossa.base.errors import GlossaError
 from glossa.train.data.arguments import DataArguments
 from glossa.train.data.cleaning.report import DataReport
 from glossa.train.data.encoding.encoding import tokenize_pairs
-from glossa.train.data.encoding.vocabulary import train_tokenizer
+from glossa.train.data.encoding.vocabulary import AddedTokens, train_tokenizer
 
 ROWS = [("a b c", "d e f"), ("a", "a b c d e f g h"), ("a b c d e f g h i j", "a b c d e f g h i j"), ("b", "c")]
 
@@ -79,7 +79,7 @@ def test_the_second_time_comes_from_the_cache(tmp_path, tokenizer, monkeypatch):
 
 
 def test_each_row_has_the_tag_of_its_language(tmp_path):
-    several = train_tokenizer(["a b c d e f g h i j"] * 2, vocab_size=272, target_languages=["de", "fr"])
+    several = train_tokenizer(["a b c d e f g h i j"] * 2, vocab_size=272, added=AddedTokens(languages=["de", "fr"]))
     rows = {"source": ["a b", "a b", "c"], "target": ["d", "e", "<2de>"], "language": ["fr", "de", "fr"]}
     found = tokenize_pairs(
         DatasetDict(train=Dataset.from_dict(rows)), several, DataArguments(filters={"length_ratio": 9}), report()

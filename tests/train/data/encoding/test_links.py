@@ -10,7 +10,7 @@ from glossa.train.data.arguments import DataArguments, TokenizerArguments
 from glossa.train.data.cleaning.report import DataReport
 from glossa.train.data.encoding.encoding import tokenize_pairs
 from glossa.train.data.encoding.links import LinkCollator, token_links
-from glossa.train.data.encoding.vocabulary import train_tokenizer, train_tokenizer_pair
+from glossa.train.data.encoding.vocabulary import AddedTokens, train_tokenizer, train_tokenizer_pair
 
 SOURCE, TARGET = "The dog, hungry.", "Der hungrige Hund."
 WORDS = [0, 0, 1, 2, 2, 1, 3, 1, 4, 3]  # hungry and the comma with hungrige, dog with Hund
@@ -20,7 +20,7 @@ def tokenizers():
     texts = [SOURCE, TARGET, "hungry hungry dog dog Hund Hund"] * 5
     one = train_tokenizer(texts, 290, exact=False)
     two = train_tokenizer_pair(texts[::3], texts[1::3], TokenizerArguments(vocab_size=270, target_vocab_size=272))
-    tagged = train_tokenizer(texts, 290, exact=False, target_languages=["de", "fr"]).into("de")
+    tagged = train_tokenizer(texts, 290, exact=False, added=AddedTokens(languages=["de", "fr"])).into("de")
     words = train_tokenizer(
         texts, 40, options=TokenizerArguments(tokenizer_model="word", split_punctuation=True, min_frequency=1)
     )

@@ -4,7 +4,13 @@ from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from glossa.base.errors import GlossaError
 from glossa.train.data.arguments import TokenizerArguments
-from glossa.train.data.encoding.vocabulary import SPECIAL_TOKENS, has_marks, train_tokenizer, train_tokenizer_pair
+from glossa.train.data.encoding.vocabulary import (
+    SPECIAL_TOKENS,
+    AddedTokens,
+    has_marks,
+    train_tokenizer,
+    train_tokenizer_pair,
+)
 
 TEXTS = [
     "The cat sleeps on the mat.", "Le chat dort sur le tapis.", "Où est-ce qu’il l'a posé ?",
@@ -46,7 +52,7 @@ def test_what_looks_like_a_special_token_is_text_for_every_model(model, split_pu
     options = TokenizerArguments(tokenizer_model=model, split_punctuation=split_punctuation, min_frequency=1)
     text = "A man </s> sleeps here <pad> and <s> there <unk> or <2de> ."
     tokenizer = train_tokenizer(
-        [text, "< / s > p a d u n k 2 e"] * 5, 90, 40, options, target_languages=languages, exact=False
+        [text, "< / s > p a d u n k 2 e"] * 5, 90, 40, options, added=AddedTokens(languages=languages), exact=False
     )
     if languages:
         tokenizer = tokenizer.into("de")
@@ -223,7 +229,7 @@ def test_special_tokens_of_a_source():
 
 
 def test_extra_special_tokens_follow_the_default_ones():
-    tokenizer = train_tokenizer(TEXTS, 290, extra_special_tokens=["<mask>", "<extra_id_0>"])
+    tokenizer = train_tokenizer(TEXTS, 290, added=AddedTokens(["<mask>", "<extra_id_0>"]))
     assert tokenizer.convert_tokens_to_ids(["<unk>", "<mask>", "<extra_id_0>"]) == [3, 4, 5]
     assert len(tokenizer) == 290 and {4, 5} < set(tokenizer.all_special_ids)
     assert 4 not in tokenizer("<mask>")["input_ids"], "in the user's text, it is text"

@@ -11,7 +11,7 @@ from refusals import refused
 from glossa.base.errors import GlossaError
 from glossa.train.data.arguments import DataArguments, TokenizerArguments
 from glossa.train.data.augmentation.augmentation import Augmentation
-from glossa.train.data.encoding.vocabulary import train_tokenizer
+from glossa.train.data.encoding.vocabulary import AddedTokens, train_tokenizer
 from glossa.train.data.pairs import prepare_pairs
 from glossa.train.data.streaming import streams, windows
 from glossa.train.data.streaming.streams import Stream
@@ -58,7 +58,7 @@ def batches(arguments, seed=3, tokens=60, languages=(), **options):
     pairs, _ = prepare_pairs(arguments, stream)
     words = [text for side in ("source", "target") for text in pairs["train"][side]]
     characters = TokenizerArguments(tokenizer_model="character", min_frequency=1)
-    tokenizer = train_tokenizer([words], 400, options=characters, target_languages=languages)
+    tokenizer = train_tokenizer([words], 400, options=characters, added=AddedTokens(languages=languages))
     found = Windows(stream, tokenizer, tokens, seed=seed)
 
     def texts(rows):

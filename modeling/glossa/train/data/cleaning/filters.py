@@ -11,12 +11,11 @@ import langcodes
 import regex
 
 from ....base.errors import GlossaError
-from ....base.identification import identifier, identify
+from ....base.identification import identifier, in_other_language, same_languages
 from ....base.languages import language_code
 from ....base.same_numbers import same_numbers
 from ..arguments import DataArguments
 from ..filters import FILTERS
-from .plausibility import same_languages
 from .splitting import normalize_side
 
 logger = logging.getLogger(__name__)
@@ -33,7 +32,6 @@ SYLLABLE = 3  # approximate letters of other scripts per ideograph, kana or Hang
 CHARACTERS = 100  # maximum per token unless `characters` is set; longer texts exceed `max_length`
 SAME, FEWEST = 0.8, 4  # share of copied words, and minimum number of words, to count as a copy
 MOSTLY = 0.5  # minimum share of letters in the script of the language
-CERTAIN = 0.5  # minimum probability of another language; very short texts do not reach it
 # Unicode scripts of ISO 15924 codes that combine or vary scripts.
 SCRIPTS = {"Jpan": "Han Hira Kana", "Kore": "Hang Han", "Hans": "Han", "Hant": "Han"}
 # Second scripts of some languages.
@@ -150,22 +148,18 @@ def _other_scripts(code: str):
 
 def _in_other_language(_, source_language: str, target_language: str) -> Test:
     return lambda source, target: bool(
-        in_other_language([source], [target], (source_language, target_language), [True])
+        pairs_in_other_language([source], [target], (source_language, target_language), [True])
     )
 
 
-def in_other_language(
+def pairs_in_other_language(
     sources: Sequence[str], targets: Sequence[str], languages: tuple[str, str], judged: Iterable[bool]
 ) -> list[int]:
     """The numbers of the pairs that the filter `language` drops, among those that are judged."""
     dropped: set[int] = set()
     for texts, code in ((targets, languages[1]), (sources, languages[0])):
-        codes = same_languages(language_code(code))
-        if codes & set(identifier().labels):
-            left = [row for row, wanted in enumerate(judged) if wanted and row not in dropped]
-            found = identify([texts[row] for row in left], CERTAIN)
-            rows = zip(left, found, strict=True)
-            dropped |= {row for row, (label, probability) in rows if label not in codes and probability > CERTAIN}
+        left = [row for row, wanted in enumerate(judged) if wanted and row not in dropped]
+        dropped |= {left[number] for number in in_other_language([texts[row] for row in left], code)}
     return sorted(dropped)
 
 

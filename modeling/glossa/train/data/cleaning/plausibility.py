@@ -12,7 +12,7 @@ import numpy
 from datasets import Dataset
 
 from ....base.errors import GlossaError
-from ....base.identification import identifier
+from ....base.identification import identifier, same_languages
 from ....base.languages import language_code
 from ..arguments import DataArguments
 from .splitting import normalize_side
@@ -28,8 +28,6 @@ FEWEST = 20  # minimum number of pairs
 GROUP_BYTES, GROUPS, FEWEST_GROUPS, CONFIDENCE = 200, 100, 5, 0.9
 # A side is in another language if over half of the groups are, and under a quarter are in the expected one.
 OTHER, OWN = 0.5, 0.25
-# Languages too similar to distinguish reliably.
-SIMILAR = ({"no", "nb", "nn", "da"}, {"hr", "sr", "bs"}, {"id", "ms"}, {"zh", "yue", "wuu"}, {"ar", "ary", "arz"})
 
 
 def check_malformed(split: str, counts: dict[str, int], examples: list[dict], arguments: DataArguments) -> None:
@@ -158,11 +156,6 @@ def _groups(texts: list[str]) -> list[range]:
             groups.append(range(start, index + 1))
             start, size = index + 1, 0
     return groups[:: max(1, len(groups) // GROUPS)][:GROUPS]
-
-
-def same_languages(code: str | None) -> set[str | None]:
-    """This language and those that py3langid does not distinguish from it."""
-    return next((set(family) for family in SIMILAR if code in family), {code})
 
 
 MIXED = 0.05  # minimum share of texts with the rarer of two writing variants

@@ -150,7 +150,7 @@ def check_rows(batch: dict, rules: Rules) -> dict:
             nears.append(_hash("\n".join(map(without_digits, sides))))
     if rules.chosen and "language" in rules.chosen:  # the last test, for all rows at once
         judged = numpy.equal(outcomes, KEPT)
-        for row in filters.in_other_language(sources, targets, rules.chosen["languages"], judged):
+        for row in filters.pairs_in_other_language(sources, targets, rules.chosen["languages"], judged):
             outcomes[row] = NUMBERS["language"]
     columns |= {"source": sources, "target": targets, "outcome": outcomes}
     columns["key"] = numpy.array(keys, dtype=numpy.uint64)

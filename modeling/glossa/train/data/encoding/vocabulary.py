@@ -6,6 +6,7 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 from unicodedata import category
@@ -44,16 +45,38 @@ _UNWANTED_SPACES = (
 Texts = Iterable[str] | Iterator[list[str]]
 
 
+@dataclass(frozen=True)
+class AddedTokens:
+    """Tokens that are added to a vocabulary; their ids follow `SPECIAL_TOKENS`.
+
+    Attributes:
+        special: Further special tokens.
+        languages: Codes of several target languages; the tokenizer is then a [`GlossaTokenizer`].
+        kept: Characters that are always tokens, and that decoding keeps.
+    """
+
+    special: Sequence[str] = ()
+    languages: Sequence[str] = ()
+    kept: Sequence[str] = ()
+
+    def names(self) -> list[str]:
+        """The special tokens, with one for each language."""
+        from ....model.tokenization_glossa import language_token
+
+        return [*self.special, *map(language_token, self.languages)]
+
+
+NONE_ADDED = AddedTokens()
+
+
 def train_tokenizer(
     texts: Texts,
     vocab_size: int,
     max_length: int = 512,
     options: TokenizerArguments | None = None,
-    extra_special_tokens: Sequence[str] = (),
-    target_languages: Sequence[str] = (),
+    added: AddedTokens = NONE_ADDED,
     exact: bool = True,
     marks: bool = False,
-    kept: Sequence[str] = (),
 ) -> "PreTrainedTokenizerFast":
     """Train one vocabulary for both languages on `texts` (both sides of the training split only).
 
@@ -67,24 +90,21 @@ def train_tokenizer(
             whole words and characters may result in fewer tokens.
         max_length: Saved as `model_max_length`, which `truncation=True` uses.
         options: All other settings; its vocabulary sizes are ignored.
-        extra_special_tokens: Further special tokens; their ids follow `SPECIAL_TOKENS`.
-        target_languages: Codes of several target languages; the tokenizer is then a [`GlossaTokenizer`].
+        added: Tokens to add.
         exact: Whether fewer tokens than `vocab_size` are an error for byte-level BPE and WordPiece.
         marks: Whether the text has many combining marks, see [`has_marks`].
-        kept: Characters that are always tokens, and that decoding keeps.
 
     Raises:
         GlossaError: if `texts` have fewer tokens; the message has their number.
     """
     from transformers import PreTrainedTokenizerFast
 
-    from ....model.tokenization_glossa import GlossaTokenizer, language_token
+    from ....model.tokenization_glossa import GlossaTokenizer
 
     options = options or TokenizerArguments()
-    extra = [*extra_special_tokens, *map(language_token, target_languages)]
-    tokenizer = _train(texts, vocab_size, options, extra, "vocab_size", exact, marks, kept)
-    source, settings = _with_special_tokens(tokenizer, options.source_special_tokens), _settings(max_length, extra)
-    if not target_languages:
+    tokenizer = _train(texts, vocab_size, options, added, "vocab_size", exact, marks)
+    source, settings = _with_special_tokens(tokenizer, options.source_special_tokens), _settings(max_length, added)
+    if not added.languages:
         return PreTrainedTokenizerFast(tokenizer_object=source, **settings)
     target = _with_special_tokens(copy.deepcopy(tokenizer), "end")
     return GlossaTokenizer(tokenizer_object=source, target_tokenizer_object=target, **settings)
@@ -95,24 +115,22 @@ def train_tokenizer_pair(
     targets: Texts,
     options: TokenizerArguments,
     max_length: int = 512,
-    target_languages: Sequence[str] = (),
+    added: AddedTokens = NONE_ADDED,
     marks: bool = False,
-    kept: Sequence[str] = (),
 ) -> "GlossaTokenizer":
     """Like [`train_tokenizer`], with separate vocabularies of `options.vocab_size` and `options.target_vocab_size`.
 
     A target ends with `</s>`; the model adds `<s>` as the first decoder input.
     """
-    from ....model.tokenization_glossa import GlossaTokenizer, language_token
+    from ....model.tokenization_glossa import GlossaTokenizer
 
-    extra = list(map(language_token, target_languages))
-    source = _train(sources, options.vocab_size, options, extra, "vocab_size", marks=marks, kept=kept)
+    source = _train(sources, options.vocab_size, options, added, "vocab_size", marks=marks)
     size = options.target_vocab_size or options.vocab_size
-    target = _train(targets, size, options, extra, "target_vocab_size", marks=marks, kept=kept)
+    target = _train(targets, size, options, added, "target_vocab_size", marks=marks)
     return GlossaTokenizer(
         tokenizer_object=_with_special_tokens(source, options.source_special_tokens),
         target_tokenizer_object=_with_special_tokens(target, "end"),
-        **_settings(max_length, extra),
+        **_settings(max_length, added),
     )
 
 
@@ -135,7 +153,7 @@ def vocabulary_files(tokenizer: "PreTrainedTokenizerBase") -> list[str]:
         return [json.dumps({file.name: file.read_bytes().hex()}) for file in sorted(Path(folder).iterdir())]
 
 
-def _settings(max_length: int, extra_special_tokens: Sequence[str]) -> dict:
+def _settings(max_length: int, added: AddedTokens) -> dict:
     return {
         "pad_token": PAD,
         "eos_token": EOS,
@@ -145,7 +163,7 @@ def _settings(max_length: int, extra_special_tokens: Sequence[str]) -> dict:
         "model_input_names": ["input_ids", "attention_mask"],
         "clean_up_tokenization_spaces": False,
         "split_special_tokens": True,  # "</s>" in the user's text is text
-    } | ({"extra_special_tokens": list(extra_special_tokens)} if extra_special_tokens else {})
+    } | ({"extra_special_tokens": names} if (names := added.names()) else {})
 
 
 def _with_special_tokens(tokenizer: Tokenizer, where: str) -> Tokenizer:
@@ -162,12 +180,12 @@ def _train(
     texts: Texts,
     vocab_size: int,
     options: TokenizerArguments,
-    extra: Sequence[str],
+    added: AddedTokens,
     name: str,
     exact: bool = True,
     marks: bool = False,
-    kept: Sequence[str] = (),
 ) -> Tokenizer:
+    extra, kept = added.names(), added.kept
     special = [*SPECIAL_TOKENS, *extra, *kept]
     tokenizer, trainer = _BUILD[options.tokenizer_model](vocab_size, special, options, name)
     if marks and options.tokenizer_model == "bpe":
