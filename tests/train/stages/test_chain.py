@@ -11,6 +11,7 @@ from small_models import QUIET, same_weights, weights
 
 from glossa.base.errors import GlossaError
 from glossa.base.run_folder import RunFolder
+from glossa.model.profile_glossa import TextProfile
 from glossa.train.data.arguments import DataArguments
 from glossa.train.data.pairs import fingerprints, prepare_pairs
 from glossa.train.plan import catalog
@@ -22,6 +23,8 @@ from glossa.train.stages.state import State
 from glossa.train.trainer import GlossaTrainer
 from glossa.translate.build import build_translator
 from glossa.translate.corpora import distillation
+from glossa.translate.languages import Languages
+from glossa.translate.loading import load_tokenizer
 
 SHORT = {
     "num_train_epochs": None, "max_steps": 8, "eval_steps": 4, "save_steps": 4, "max_new_tokens": 2,
@@ -132,6 +135,19 @@ def test_a_finished_chain_does_not_train_again(learned, in_stages, caplog):
         in_stages(learned, **LEARNED, resume_from_checkpoint=True)
     assert "is finished. There is nothing to resume" in caplog.text
     assert (learned / "model.safetensors").stat().st_mtime_ns == before
+
+
+def test_a_model_of_both_directions_knows_the_lengths_and_languages_of_each(tmp_path, tiny_train):
+    """Targets have six characters for four of their sources."""
+    rows = [f"{a} {b}.\t{b}{b} {a}{a}!\n" for a in "abcdefghij" for b in "klmnopqrst"]
+    (tmp_path / "pairs.tsv").write_text("".join(rows))
+    run = tiny_train(tmp_path / "run", data_path=tmp_path / "pairs.tsv", both_directions=True, **QUIET)
+    reverse = pairs.make_reverse(run)
+    profiles = [TextProfile.of(json.loads((folder / "config.json").read_text())) for folder in (run, reverse)]
+    assert [profile.length_ratio for profile in profiles] == pytest.approx([6 / 4, 4 / 6], abs=1e-3)
+    assert [Languages.of(str(folder)).pair for folder in (run, reverse)] == [("en", "fr"), ("fr", "en")]
+    assert Languages.of_tokenizer(load_tokenizer(str(reverse))).pair == ("fr", "en")
+    assert same_weights(run, reverse) and not list(reverse.glob("checkpoint-*"))
 
 
 @pytest.fixture(scope="module")
