@@ -295,9 +295,36 @@ def test_a_folder_with_another_chain_is_refused(changes, message, in_stages, und
     refused(message, in_stages, undisturbed, **SHORT | changes)
 
 
-def test_other_monolingual_text_is_refused(in_stages, undisturbed, tiny_pairs):
-    changes = SHORT | {"monolingual": tiny_pairs, "resume_from_checkpoint": True}
-    refused(r"monolingual was .*text.txt in .* and is .*pairs.tsv", in_stages, undisturbed, **changes)
+def test_other_monolingual_text_is_refused(in_stages, undisturbed, tmp_path):
+    (tmp_path / "other.txt").write_text("k l!\n")
+    changes = SHORT | {"monolingual": tmp_path / "other.txt", "resume_from_checkpoint": True}
+    refused(r"monolingual was .*text.txt in .* and is .*other.txt", in_stages, undisturbed, **changes)
+
+
+def test_a_table_as_monolingual_text_is_refused_at_once(in_stages, tmp_path, tiny_pairs):
+    refused("pairs.tsv, which is a table", in_stages, tmp_path / "run", monolingual=tiny_pairs, **SHORT)
+    assert not (tmp_path / "run").exists()
+
+
+def test_monolingual_text_of_the_source_language_is_refused_at_once(in_stages, tmp_path, caplog):
+    """The target language of the small pairs is French."""
+    said = "The train to the city leaves at {} in the morning, and we have not bought our tickets yet."
+    (tmp_path / "english.txt").write_text("".join(f"{said.format(number)}\n" for number in range(30)))
+    changes = SHORT | {"monolingual": tmp_path / "english.txt"}
+    refused("english.txt, which is not in 'fr', such as 'The train", in_stages, tmp_path / "run", **changes)
+
+    def stop(given):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        in_stages(tmp_path / "run", start=stop, trust_data="language", **changes)
+    assert "which is not in 'fr'" in caplog.text
+
+
+def test_an_account_that_is_missing_is_refused_at_once(in_stages, tmp_path, monkeypatch):
+    monkeypatch.setattr("glossa.train.hub.push.get_token", lambda: None)
+    refused("No token", in_stages, tmp_path / "run", "both", push_to_hub=True, hub_model_id="user/model", **SHORT)
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_folder_with_a_plain_run_is_refused(in_stages, tiny_run):

@@ -16,10 +16,11 @@ from ...base.run_folder import RunFolder
 from ..data.arguments import DataArguments
 from ..data.pairs import prepare_pairs
 from ..evaluation.verdict import count_pairs
+from ..hub.push import check_account
 from ..plan.catalog import Given
 from ..plan.table import PLAIN, TrainingSettings
 from .names import AUTO, BACK, BOTH, LAST, MEANINGS, TRAININGS, check_stages, given_names
-from .pairs import make_pairs
+from .pairs import load_texts, make_pairs
 from .state import State
 from .table import ENDING, FIRST, MEASURED, Part, best, parts
 
@@ -56,6 +57,7 @@ def train_in_stages(given: Given, start: Callable[[Given], Any]) -> None:
         start(given)
         return
     state = _state(run, given, names, data.monolingual)
+    _check_later(run, given, data)
     run.write_plan({name: value for name, value in given.values.items() if name not in UNPLANNED})
     with lock_path(run.state, "output_dir"):
         state.write(state.unfinished)
@@ -64,6 +66,14 @@ def train_in_stages(given: Given, start: Callable[[Given], Any]) -> None:
             _stage(run, state, part, given, start)
     if not left:  # the last training says so, or goes on with other limits
         start(_for_last(given))
+
+
+def _check_later(run: RunFolder, given: Given, data: DataArguments) -> None:
+    """Raise `GlossaError` for what a later stage would refuse: monolingual text, or an account of the Hub."""
+    if data.monolingual:
+        load_texts(data.monolingual, data)
+    if given.values.get("push_to_hub"):
+        check_account(given.values.get("hub_model_id") or run.path.name, given.values.get("hub_token"))
 
 
 def _chosen(run: RunFolder, data: DataArguments, hours: float | None) -> tuple[str, ...]:

@@ -1,13 +1,17 @@
 """The stages that make pairs: translations by the models of the training so far."""
 
 import json
+import logging
 import random
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from ...base.errors import GlossaError
+from ...base.identification import in_other_language
 from ...base.jobs.whole_files import write_whole
+from ...base.paths import file_groups, is_remote, is_table
 from ...base.run_folder import RunFolder
 from ...model.profile_glossa import NAME
 from ...translate.corpora.distillation import Rows
@@ -18,9 +22,12 @@ from ..translating import translate_rows
 from .names import BACK, BOTH
 from .state import State
 
+logger = logging.getLogger(__name__)
+
 SIZE = 500  # texts of a chunk: tens of seconds on a core, so that a stage ends in time and little is lost by a kill
 BEAMS = 1  # of a job in a stage: many pairs are of more use than the best ones
 ORDER = 1  # seed of the order of texts, so that those translated in time are a random part
+SAMPLE, MOST_FOREIGN = 1000, 0.5  # texts whose language is looked at, and the share of them that may be in another
 REVERSE = "reverse"  # folder in that of the stage both
 
 
@@ -65,13 +72,29 @@ def _jobs(name: str, first: Path, state: State, data: DataArguments) -> Iterator
     reverse = make_reverse(first) if state.stages[0] == BOTH else None
     if name == BACK:
         assert reverse is not None
-        texts = texts_in(state.monolingual, data)["target"][:]
+        texts = load_texts(state.monolingual, data)
         yield Job("", reverse, [(None, text) for text in _in_order(texts)])  # type: ignore[misc]
         return
     pairs = prepare_pairs(data)[0]["train"]
     yield Job("", first, [(text, None) for text in _in_order(pairs["source"][:])])
     if reverse is not None:
         yield Job("-reverse", reverse, [(None, text) for text in _in_order(pairs["target"][:])])  # type: ignore[misc]
+
+
+def load_texts(paths: Sequence[str], data: DataArguments) -> list[str]:
+    """The texts of the setting `monolingual`. Raises `GlossaError` for tables, and for text in another language."""
+    local = [path for path in paths if not is_remote(path)]
+    if tables := [path for group in file_groups(local) for path in group if is_table(path)]:
+        raise GlossaError(f"monolingual has {tables[0]}, which is a table. Give text files with a text on each line.")
+    texts = texts_in(paths, data)["target"][:]
+    some = texts[:: -(-len(texts) // SAMPLE)]
+    other, language = in_other_language(some, data.target_language), data.target_language
+    if len(other) > MOST_FOREIGN * len(some):
+        message = f"monolingual is {paths[0]}, which is not in {language!r}, such as {some[min(other)][:60]!r}"
+        if "language" not in data.trust_data:
+            raise GlossaError(f"{message}. Give text in the target language, or set trust_data to language.")
+        logger.warning("%s.", message)
+    return texts
 
 
 def _in_order(texts: list[str]) -> list[str]:
