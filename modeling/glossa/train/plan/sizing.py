@@ -184,11 +184,13 @@ def show_choices(settings: Settings) -> None:
 
 def size_for_start(settings: Settings, size: Size, pairs: int) -> Size:
     """Adapt `size` to the model of `init_from`: fewer passes and lower rates, by its kind and the number of pairs."""
+    if settings.training.stages != PLAIN:
+        # The last of several stages goes on where its start stopped early, at full rates (docs/decisions.md).
+        return size
     start = str(settings.translator.init_from)
     config, recipe = load_config(start), RunFolder(start).recipe
-    last = settings.training.stages != PLAIN  # goes on with the pairs that its start has learned from
-    if recipe.get("objective", "translation") != "translation" or last:
-        passes, rate = size.passes if last else FURTHER * size.passes, FURTHER * size.learning_rate
+    if recipe.get("objective", "translation") != "translation":
+        passes, rate = FURTHER * size.passes, FURTHER * size.learning_rate
         muon = size.muon_learning_rate and FURTHER * size.muon_learning_rate
         return replace(size, passes=passes, learning_rate=rate, muon_learning_rate=muon)
     passes = tuned_passes(pairs)
