@@ -58,6 +58,15 @@ class LanguageOptions(TargetOptions):
         """The languages to ask the model for."""
         return Wanted(self.target_language, self.source_language)
 
+    @property
+    def pair(self) -> "LanguagePair":
+        """The codes of both languages. Raises `GlossaError` for a language that no standard lists."""
+        from ..apps.documents.formats.format import LanguagePair
+        from ..base.languages import known_code
+
+        given = (self.source_language, self.target_language)
+        return LanguagePair(*(known_code(name) if name else None for name in given))
+
 
 @dataclass(frozen=True)
 class DataOptions:

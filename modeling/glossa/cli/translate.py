@@ -73,8 +73,8 @@ logger = logging.getLogger(__name__)
 
 # Options that --pseudo uses too.
 PSEUDO = frozenset(
-    ["pseudo", "input", "output", "format", "keys", "update", "previous", "only", "state", "no_split_sentences",
-     "on_error", "report", "report_all", "source_language", "target_language"]
+    ["pseudo", "input", "output", "format", "keys", "columns", "update", "previous", "only", "state",
+     "no_split_sentences", "on_error", "report", "report_all", "source_language", "target_language"]
 )  # fmt: skip
 # Modules for processes that translate with CTranslate2. The first keeps `glossa` from importing torch.
 WITHOUT_TORCH = ("glossa_command", "glossa.translate.engines.ctranslate2")
@@ -109,8 +109,8 @@ def main(argv: list[str]) -> None:
     if is_document(arguments):
         translate_documents(arguments)
         return
-    if arguments.keys is not None:
-        raise GlossaError("--keys is for documents in JSON, YAML and tables. Leave it out.")
+    if arguments.keys is not None or arguments.columns is not None:
+        raise GlossaError("--keys is for documents in JSON and YAML, --columns for tables. Leave them out.")
     if arguments.update is not None or arguments.previous is not None:
         raise GlossaError("--update and --previous are for documents with keys, such as JSON. Leave them out.")
     if arguments.only != ["untranslated"] or arguments.state != "translated":
@@ -128,8 +128,10 @@ def check_pseudo(arguments: TranslateOptions) -> None:
         if not arguments.models:
             raise GlossaError("Give a MODEL, the folder of a run or a Hub name, or --pseudo, which needs none.")
         return
-    if unused := [name for name in changed(arguments) if name not in PSEUDO]:
-        given = arguments.models[0] if unused[0] == "models" else f"--{unused[0]}"
+    unused = [f"--{name}" for name in changed(arguments) if name not in (*PSEUDO, "models")]
+    unused = [*arguments.models, *([] if arguments.pseudo in ("accents", "long") else [arguments.pseudo]), *unused]
+    if unused:
+        given = unused[0]
         raise GlossaError(f"--pseudo translates without a model, and does not use {given}. Leave one of them out.")
 
 

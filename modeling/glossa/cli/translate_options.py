@@ -19,7 +19,7 @@ class TranslateOptions(ModelsOptions, LanguageOptions, BatchOptions, SearchOptio
         "instead of a model, put accents on letters; long: words are also a third longer, and sentences are marked",
         nargs="?",
         const="accents",
-        choices=("accents", "long"),
+        metavar="long",
     )
     input: str | None = option("file to translate, or folder of documents (default: standard input)")
     output: str | None = option("file to write (default: standard output)")
@@ -28,9 +28,12 @@ class TranslateOptions(ModelsOptions, LanguageOptions, BatchOptions, SearchOptio
         choices=tuple(MODULES),
     )
     keys: str | None = option(
-        "for JSON, YAML and tables, translate only values and columns whose keys match one of these patterns, as in "
-        "title,*.description",
+        "of JSON and YAML, translate only values whose keys match one of these patterns: title,*.description",
         metavar="PATTERNS",
+    )
+    columns: str | None = option(
+        "of CSV, TSV and XLSX, translate the cells of these columns in place, by names or numbers: text,title",
+        metavar="COLUMNS",
     )
     update: Path | None = option(
         "a translation of an older version of the file, or a folder of these: values of its keys stay, and only new "

@@ -134,9 +134,23 @@ def _measure(found: re.Match[str]) -> str:
     return found[0] if found["measure"] else "\ufffc"
 
 
-def _spans(text: str) -> dict[str, Counter[str]]:
-    """The tags, placeholders and addresses of a text. Directives of printf have the number of their argument."""
+class _Spans(NamedTuple):
+    """The tags, placeholders and addresses of a text. Directives of printf have the number of their argument.
+
+    `written` has those that the text writes without this number.
+    """
+
+    kinds: dict[str, Counter[str]]
+    written: dict[str, str]
+
+    def shown(self, own: Counter[str]) -> Counter[str]:
+        """Some of them as they are in the text."""
+        return Counter(self.written.get(each, each) for each in own.elements())
+
+
+def _spans(text: str) -> _Spans:
     kinds: dict[str, Counter[str]] = {"tags": Counter(), "placeholders": Counter(), "addresses": Counter()}
+    written: dict[str, str] = {}
     argument = 0
     for found in ANY_SPAN.finditer(text):
         own = found[0]
@@ -151,20 +165,23 @@ def _spans(text: str) -> dict[str, Counter[str]]:
             if directive and not directive["number"]:
                 argument += 1
                 own = f"%{argument}${directive['rest']}"
+                written[own] = found[0]
             kinds["placeholders"][own] += 1
-    return kinds
+    return _Spans(kinds, written)
 
 
-def _different(source: dict[str, Counter[str]], target: dict[str, Counter[str]], several: str) -> Iterator[Found]:
-    for kind, own in source.items():
-        lost, added = own - target[kind], target[kind] - own
-        if kind == "placeholders" and several and not added - _spans(html.unescape(several))[kind]:
+def _different(source: _Spans, target: _Spans, several: str) -> Iterator[Found]:
+    for kind, own in source.kinds.items():
+        lost, added = own - target.kinds[kind], target.kinds[kind] - own
+        if kind == "placeholders" and several and not added - _spans(html.unescape(several)).kinds[kind]:
             continue
         if lost or added:
-            yield Found(kind, _changes(lost, added))
+            yield Found(kind, _changes(source.shown(lost), target.shown(added)))
 
 
 def _changes(lost: Counter[str], added: Counter[str]) -> str:
+    if lost == added:
+        return f"in another order: {' '.join(lost.elements())}; number them, as in %1$s"
     parts = [("missing", lost), ("added", added)]
     return ", ".join(f"{word}: {' '.join(sorted(own.elements()))}" for word, own in parts if own)
 

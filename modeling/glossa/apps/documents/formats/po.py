@@ -61,7 +61,7 @@ def read_pairs(text: str, name: str, languages: LanguagePair) -> Bilingual:
     return Bilingual(languages, pairs)
 
 
-FORMATS = (Format("po", (".po", ".pot"), read, _ENCODING, states=True, pairs=read_pairs),)
+FORMATS = (Format("po", (".po", ".pot"), read, _ENCODING, chosen_by="only", pairs=read_pairs),)
 
 
 class _Catalog:

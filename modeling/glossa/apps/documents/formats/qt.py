@@ -68,7 +68,7 @@ def _is_xml(start: bytes) -> bool:
     return start.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"<")
 
 
-FORMATS = (Format("ts", (".ts",), read, XML, states=True, pairs=read_pairs, recognizes=_is_xml),)
+FORMATS = (Format("ts", (".ts",), read, XML, chosen_by="only", pairs=read_pairs, recognizes=_is_xml),)
 
 
 def _fill(units: Units, index: int, count: int, only: Sequence[str]) -> int:

@@ -53,7 +53,7 @@ def read_pairs(text: str, name: str, languages: LanguagePair) -> Bilingual:
 
 
 _ENDINGS = (".xliff", ".xlf", ".sdlxliff", ".mqxliff", ".mxliff")
-FORMATS = (Format("xliff", _ENDINGS, read, XML, states=True, pairs=read_pairs),)
+FORMATS = (Format("xliff", _ENDINGS, read, XML, chosen_by="only", pairs=read_pairs),)
 
 
 class _Reader(Units):
