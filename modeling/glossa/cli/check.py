@@ -31,15 +31,16 @@ from ..apps.documents.formats.keys import Keys
 from ..apps.documents.formats.opening import find_format, format_of_file, open_pairs
 from ..base.errors import GlossaError
 from ..base.languages import language_code
+from ..translate.texts.spans import kept_patterns
 from .align import read_pairs
 from .options import argument, flag, option, read
-from .shared_options import GlossaryOptions, LanguageOptions
+from .shared_options import GlossaryOptions, KeepOptions, LanguageOptions
 
 PAIRED = tuple(name for name in MODULES if find_format(name).pairs)
 
 
 @dataclass(frozen=True)
-class CheckOptions(LanguageOptions, GlossaryOptions):
+class CheckOptions(LanguageOptions, GlossaryOptions, KeepOptions):
     """The options of `glossa check`."""
 
     files: list[Path] = argument(
@@ -66,6 +67,7 @@ def main(argv: list[str]) -> None:
     if (options.source is None) != (options.translation is None) or not (options.files or options.source):
         raise GlossaError("Give files with translations, or --source FILE and --translation FILE.")
     given = LanguagePair(*map(_plain, (options.pair.source, options.pair.target)))
+    kept = kept_patterns(options.keep)
     counts: Counter[str] = Counter()
     total = broken = unread = 0
     known: dict = {}
@@ -80,7 +82,7 @@ def main(argv: list[str]) -> None:
         if not pairs:
             print(f"{name} has no texts with translations.", file=sys.stderr)
         languages = LanguagePair(*map(_plain, (languages.source, languages.target)))
-        checks = Checks(languages, options.read_glossary(languages), options.forbid, length_ratio(pairs), known)
+        checks = Checks(languages, options.read_glossary(languages), options.forbid, length_ratio(pairs), kept, known)
         for pair in pairs:
             place = f"{name}:{pair.line}"
             found = [each for each in checks.find(pair, place) if each.rule not in (options.skip or ())]

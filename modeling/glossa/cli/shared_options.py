@@ -147,6 +147,18 @@ class GlossaryOptions:
 
 
 @dataclass(frozen=True)
+class KeepOptions:
+    """What translations keep."""
+
+    keep: list[str] = option(
+        "a regular expression of Python: what it matches is a placeholder that translations keep; may be repeated",
+        action="append",
+        default=[],
+        metavar="REGEX",
+    )
+
+
+@dataclass(frozen=True)
 class MemoryOptions:
     """A translation memory whose matches are used."""
 

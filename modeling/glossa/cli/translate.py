@@ -58,6 +58,7 @@ from ..base.word_links import pharaoh
 from ..translate.loading import check_name
 from ..translate.review import Problems, find_problems
 from ..translate.search.terms import count
+from ..translate.texts.spans import kept_patterns
 from . import INTERRUPTED
 from .inputs import START, check_input
 from .options import changed, read
@@ -73,7 +74,7 @@ logger = logging.getLogger(__name__)
 
 # Options that --pseudo uses too.
 PSEUDO = frozenset(
-    ["pseudo", "input", "output", "format", "keys", "columns", "update", "previous", "only", "state",
+    ["pseudo", "input", "output", "format", "keys", "columns", "keep", "update", "previous", "only", "state",
      "no_split_sentences", "on_error", "report", "report_all", "source_language", "target_language"]
 )  # fmt: skip
 # Modules for processes that translate with CTranslate2. The first keeps `glossa` from importing torch.
@@ -89,6 +90,7 @@ def parse(argv: list[str]) -> TranslateOptions:
 def main(argv: list[str]) -> None:
     arguments = parse(argv)
     check_pseudo(arguments)
+    kept_patterns(arguments.keep)
     for name in arguments.all_models:
         check_name(name)
     check_files(arguments)
@@ -263,14 +265,15 @@ def translate_file(arguments: TranslateOptions) -> None:
 
 
 def build(arguments: TranslateOptions) -> "Translator":
-    split = False if arguments.no_split_sentences else None
     from ..translate.build import build_translator, pseudo_translator
     from ..translate.interface import Checks, Execution, Search
     from ..translate.search.terms import Wording
     from .documents import glossary_of, recall_of
 
+    split = False if arguments.no_split_sentences else None
+    execution = Execution(arguments.batch_tokens, split_sentences=split, kept=kept_patterns(arguments.keep))
     if arguments.pseudo:
-        return pseudo_translator(arguments.pseudo == "long", Checks(arguments.on_error), split)
+        return pseudo_translator(arguments.pseudo == "long", Checks(arguments.on_error), execution)
     return build_translator(
         arguments.models,
         arguments.engine,
@@ -291,7 +294,7 @@ def build(arguments: TranslateOptions) -> "Translator":
             words=arguments.confidence and arguments.report is not None,
             links=arguments.alignments,
         ),
-        execution=Execution(arguments.batch_tokens, split_sentences=split),
+        execution=execution,
     ).with_recall(recall_of(arguments))
 
 

@@ -7,11 +7,21 @@ from ..apps.documents.formats import MODULES
 from ..translate.interface import OnError
 from . import share, whole
 from .options import argument, flag, option
-from .shared_options import BatchOptions, GlossaryOptions, LanguageOptions, MemoryOptions, ModelsOptions, SearchOptions
+from .shared_options import (
+    BatchOptions,
+    GlossaryOptions,
+    KeepOptions,
+    LanguageOptions,
+    MemoryOptions,
+    ModelsOptions,
+    SearchOptions,
+)
 
 
 @dataclass(frozen=True)
-class TranslateOptions(ModelsOptions, LanguageOptions, BatchOptions, SearchOptions, MemoryOptions, GlossaryOptions):
+class TranslateOptions(
+    ModelsOptions, LanguageOptions, BatchOptions, SearchOptions, MemoryOptions, GlossaryOptions, KeepOptions
+):
     """The options of `glossa translate`."""
 
     models: list[str] = argument("folder of a run, or Hub name", metavar="MODEL", nargs="*", default=[])

@@ -1,6 +1,7 @@
 """Spans: parts of a text that its translation must have as they are. It is saved with the model."""
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -112,9 +113,24 @@ class Span(NamedTuple):
     end: int
 
 
-def find_spans(text: str) -> list[Span]:
-    """The spans of a text, from left to right."""
-    return [Span(*found.span()) for found in ANY_SPAN.finditer(text) if found[0].strip()]
+def find_spans(text: str, kept: Sequence[re.Pattern[str]] = ()) -> list[Span]:
+    """The spans of a text, from left to right: what `kept` match, and what else must stay."""
+    found: list[Span] = []
+    for pattern in (*kept, ANY_SPAN):
+        found = with_others(found, [Span(*each.span()) for each in pattern.finditer(text) if each[0].strip()])
+    return found
+
+
+def with_others(spans: list[Span], others: list[Span]) -> list[Span]:
+    """Spans, and others that overlap none of them. All are from left to right."""
+    if not spans:
+        return others
+    apart = []
+    for span in others:
+        following = bisect_right(spans, span.start, key=lambda each: each.end)
+        if following == len(spans) or spans[following].start >= span.end:
+            apart.append(span)
+    return sorted([*spans, *apart])
 
 
 class Hidden:
@@ -183,4 +199,5 @@ __all__ = [
     "Hidden",
     "Span",
     "find_spans",
+    "with_others",
 ]

@@ -1,5 +1,6 @@
 """What callers give to a translator (the search, checks, execution), what they get back, and what an engine does."""
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -141,12 +142,14 @@ class Execution:
         split_sentences: Translate text sentence by sentence, and join the translations with the white space between.
             A model of single sentences often translates only the first one. What is too long is cut until it fits.
             The default comes from the model's config.
+        kept: Patterns of what translations have as it is, such as placeholders of a program's own.
     """
 
     batch_tokens: int = 4096
     shared: bool = False
     run_batches: Callable[[list[Batch], Search, bool], list[list[Translation]]] | None = None
     split_sentences: bool | None = None
+    kept: tuple[re.Pattern[str], ...] = ()
 
 
 class Engine(ABC):

@@ -1,6 +1,6 @@
 """Translate texts with a trained model: every text goes through `Translator.translate_segments`."""
 
-from bisect import bisect_right
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
@@ -12,7 +12,7 @@ from ..base.errors import GlossaError
 from ..model.batches_glossa import check_beams, fits
 from ..model.segments_glossa import Segment, as_model_reads, has_more, segment_text
 from ..model.sentences_glossa import clean_text
-from ..model.spans_glossa import Span, find_spans
+from ..model.spans_glossa import Span, find_spans, with_others
 from .confidence import FEWEST, UNCERTAIN
 from .engines.generate import GenerateEngine
 from .interface import Checks, Engine, Execution, Search, Translation
@@ -111,8 +111,14 @@ class Translator:
         other.recall = recall
         return other
 
+    def with_kept(self, kept: Sequence[re.Pattern[str]]) -> "Translator":
+        """This translator with other patterns of what translations keep. Both share all that they have loaded."""
+        other = copy(self)
+        other.execution = replace(self.execution, kept=tuple(kept))
+        return other
+
     def translates_as(self, other: "Translator") -> bool:
-        """Whether both translate sentences alike, since they differ in their memories at most."""
+        """Whether both translate sentences alike, since they differ at most in their memories and patterns."""
         return self._by_language is other._by_language
 
     def translate(
@@ -176,7 +182,7 @@ class Translator:
             return Text(tagged, [whole])
         # A blank text has no language: any will do.
         translator = self._in_language(language if language in allowed else next(iter(allowed), None))
-        spans = spans_of(tagged)
+        spans = spans_of(tagged, self.execution.kept)
         segments = self._segments(tagged.text, spans, translator.tokenizer)
         sentences, start = [], 0
         for index, segment in enumerate(segments):
@@ -305,15 +311,9 @@ class Translator:
         return [text.with_tags(links) for text in texts]
 
 
-def spans_of(tagged: Tagged) -> list[Span]:
+def spans_of(tagged: Tagged, kept: Sequence[re.Pattern[str]] = ()) -> list[Span]:
     """The spans of a text: parts that stand for themselves, and what [`find_spans`] finds in the rest of it."""
-    own = [span for span, _ in tagged.alone]  # from left to right
-    found = []
-    for span in find_spans(tagged.text):
-        following = bisect_right(own, span.start, key=lambda each: each.end)
-        if following == len(own) or own[following].start >= span.end:
-            found.append(span)
-    return sorted([*own, *found])
+    return with_others([span for span, _ in tagged.alone], find_spans(tagged.text, kept))
 
 
 def _goes_on(segments: Sequence[Segment], index: int) -> bool:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ...base.same_numbers import same_numbers
 from ...model.facts_glossa import WIDE, TextFacts
-from ...model.spans_glossa import ANY_SPAN
+from ...model.spans_glossa import ANY_SPAN, MARK
 from ...readers.segments import DIRECTIVE
 from ...translate.plausibility import find_problem
 from ...translate.search.constraints import Forbidden
@@ -65,6 +65,7 @@ class Checks:
         glossary: Terms that translations must have.
         forbidden: Words that no translation may have.
         length_ratio: Characters of a translation for each character of its text, if known.
+        kept: Patterns of what translations keep, besides placeholders that all programs have.
         known: The translation of each text and its place, by text and context, of the pairs that were checked.
     """
 
@@ -72,6 +73,7 @@ class Checks:
     glossary: Glossary | None = None
     forbidden: Sequence[str] = ()
     length_ratio: float | None = None
+    kept: Sequence[re.Pattern[str]] = ()
     known: dict[tuple[str, str | None], tuple[str, str]] = field(default_factory=dict)
 
     def find(self, pair: TextPair, place: str = "") -> list[Found]:
@@ -82,8 +84,8 @@ class Checks:
             return [Found("untranslated", pair.unfinished or "the translation is empty")]
         source, target = html.unescape(pair.source), html.unescape(pair.target)
         source, target = without_accelerators(source, target)
-        spans = _spans(source), _spans(target)
-        plain = ANY_SPAN.sub("\ufffc", source), ANY_SPAN.sub("\ufffc", target)
+        spans = _spans(source, self.kept), _spans(target, self.kept)
+        plain = ANY_SPAN.sub(MARK, source), ANY_SPAN.sub(MARK, target)
         return [
             *self._plausible(*plain, bool(pair.several)),
             *_different(*spans, pair.several),
@@ -131,7 +133,7 @@ class Checks:
 
 def _measure(found: re.Match[str]) -> str:
     """A span as numbers are compared in it: only measures have any."""
-    return found[0] if found["measure"] else "\ufffc"
+    return found[0] if found["measure"] else MARK
 
 
 class _Spans(NamedTuple):
@@ -148,10 +150,13 @@ class _Spans(NamedTuple):
         return Counter(self.written.get(each, each) for each in own.elements())
 
 
-def _spans(text: str) -> _Spans:
+def _spans(text: str, kept: Sequence[re.Pattern[str]] = ()) -> _Spans:
     kinds: dict[str, Counter[str]] = {"tags": Counter(), "placeholders": Counter(), "addresses": Counter()}
     written: dict[str, str] = {}
     argument = 0
+    for pattern in kept:
+        kinds["placeholders"].update(found[0] for found in pattern.finditer(text))
+        text = pattern.sub(MARK, text)
     for found in ANY_SPAN.finditer(text):
         own = found[0]
         if found["address"]:
