@@ -88,6 +88,7 @@ class Checks:
         plain = ANY_SPAN.sub(MARK, source), ANY_SPAN.sub(MARK, target)
         return [
             *self._plausible(*plain, bool(pair.several)),
+            *_too_long(_TAG.sub("", pair.target), pair.most),
             *_different(*spans, pair.several),
             *([] if pair.several else self._numbers(source, target)),
             *_spaces(source, target, plain),
@@ -182,6 +183,11 @@ def _different(source: _Spans, target: _Spans, several: str) -> Iterator[Found]:
             continue
         if lost or added:
             yield Found(kind, _changes(source.shown(lost), target.shown(added)))
+
+
+def _too_long(target: str, most: int) -> Iterator[Found]:
+    if 0 < most < len(target):
+        yield Found("long", f"{len(target)} characters, and the file allows {most}")
 
 
 def _changes(lost: Counter[str], added: Counter[str]) -> str:

@@ -60,6 +60,7 @@ class TextPair(NamedTuple):
         target: The translation; "" if there is none.
         context: What distinguishes it from equal texts; None if nothing does.
         unfinished: Its state if people have not finished it, such as fuzzy, or "".
+        most: The characters that the file allows; 0 if it does not say it.
         several: The text for several things, if this is a form for one, which may have its number or not; or "".
     """
 
@@ -69,6 +70,7 @@ class TextPair(NamedTuple):
     context: str | None = None
     unfinished: str = ""
     several: str = ""
+    most: int = 0
 
 
 class Bilingual(NamedTuple):

@@ -30,7 +30,7 @@ def read(text: str, name: str, languages: LanguagePair, only: Sequence[str] = (U
     )
     note_source(units.document, name, given.get("sourcelanguage", ""), languages)
     if check_target(name, given.get("language", ""), languages, empty) and languages.target:
-        units.set_attributes(root, {"language": languages.target.replace("-", "_")})
+        units.document.edits.append(units.edit_of(root, {"language": languages.target.replace("-", "_")}))
     count = plural_rule(languages.target)[0] if languages.target else 0
     note_added_forms(units.document, name, sum(_fill(units, index, count, only) for index in _messages(units)))
     return units.document

@@ -58,7 +58,8 @@ def read_pairs(text: str, name: str, languages: LanguagePair, chosen: Keys | Non
     rows = list(_rows(text, _separator(text)))
     header = [_content(text, cell) for cell in rows[0][1]] if rows else []
     sides = _sides(rows, header, name, languages, chosen)
-    return Bilingual(languages, [TextPair(line, *(_content(text, each) for each in both)) for line, *both in sides])
+    pairs = [TextPair(line, _content(text, own), _content(text, theirs)) for line, own, theirs in sides]
+    return Bilingual(languages, pairs)
 
 
 FORMATS = (Format("table", (".csv", ".tsv"), read, UTF_16, chosen_by="columns", pairs=read_pairs),)
