@@ -10,6 +10,7 @@ from ..apps.documents.formats.keys import COLUMNS, KEYS, Keys
 from ..apps.documents.job import DocumentJob
 from ..base.errors import GlossaError
 from ..base.jobs.records import hash_file
+from ..base.matches import USED
 from .translate_options import TranslateOptions
 
 if TYPE_CHECKING:
@@ -98,11 +99,13 @@ def glossary_of(arguments: TranslateOptions) -> "Glossary | None":
 def recall_of(arguments: TranslateOptions) -> "Recall | None":
     """Open the translation memory of --memory, if given."""
     if arguments.memory is None:
-        if arguments.memory_threshold is not None:
-            raise GlossaError("--memory_threshold needs a memory. Give --memory FILE.")
+        for name in ("memory_threshold", "take_matches"):
+            if getattr(arguments, name) is not None:
+                raise GlossaError(f"--{name} needs a memory. Give --memory FILE.")
         return None
-    languages = languages_of(arguments)
-    return arguments.open_memory(languages.source, languages.target, arguments.memory_threshold)
+    languages, taken = languages_of(arguments), arguments.take_matches
+    threshold = min(arguments.memory_threshold or USED, taken or USED)
+    return arguments.open_memory(languages.source, languages.target, threshold, taken)
 
 
 def languages_of(arguments: TranslateOptions) -> LanguagePair:

@@ -1,6 +1,7 @@
 """Groups of options that several commands share. The options of a command inherit from its groups."""
 
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -167,11 +168,13 @@ class MemoryOptions:
         metavar="FILE",
     )
 
-    def open_memory(self, source: str | None, target: str | None, threshold: int | None = None) -> "Recall | None":
+    def open_memory(
+        self, source: str | None, target: str | None, threshold: int | None = None, taken: int | None = None
+    ) -> "Recall | None":
         """Open the memory, if given. Raises `GlossaError` if it has other languages."""
         if self.memory is None:
             return None
         from ..base.matches import USED
         from ..translate.texts.recall import Recall
 
-        return Recall.opened(self.memory, source, target, threshold or USED)
+        return Recall.opened(self.memory, source, target, threshold or USED, taken or inf)

@@ -69,6 +69,12 @@ class TranslateOptions(
     memory_threshold: int | None = option(
         "lowest score of a match in the memory, in percent (default: 70)", type=whole(50, 100)
     )
+    take_matches: int | None = option(
+        "take the translation of a match of at least SCORE percent instead of the model's; it needs review (default: "
+        "never)",
+        type=whole(50, 100),
+        metavar="SCORE",
+    )
     length_penalty: float | None = option(
         "with --num_beams, divide scores by the length to the power of X (default: the model's own)", metavar="X"
     )

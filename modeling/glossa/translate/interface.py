@@ -13,9 +13,9 @@ from ..model.profile_glossa import TextProfile
 OnError = Literal["stop", "blank", "copy"]
 ENGINES = ("auto", "torch", "ctranslate2")  # as commands name them
 Batch = list[list[int]]  # the token ids of some sources
-# How a match of a memory was used: as it is, with numbers and the like of the text, read by the model, or not at all,
-# since it is too long with its sentence, or the model finds its translation without it more probable.
-COPIED, REPAIRED, READ, UNUSED = "copied", "repaired", "read", "unused"
+# How a match of a memory was used: as it is, with numbers and the like of the text, as it is though its text differs,
+# read by the model, or not at all: the model has not learned it, or finds its translation without it more probable.
+COPIED, REPAIRED, TAKEN, READ, UNUSED = "copied", "repaired", "taken", "read", "unused"
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class UsedMatch(NamedTuple):
 
     Attributes:
         score: How similar its source is, from 0 to 100.
-        use: How it was used: `COPIED`, `REPAIRED`, `READ` or `UNUSED`.
+        use: How it was used: `COPIED`, `REPAIRED`, `TAKEN`, `READ` or `UNUSED`.
         source: Its source in the memory, or "" where people do not see it.
         target: Its translation in the memory, or "" likewise.
         memory: The file of the memory.

@@ -15,7 +15,7 @@ from ..model.sentences_glossa import clean_text
 from ..model.spans_glossa import Span, find_spans, with_others
 from .confidence import FEWEST, UNCERTAIN
 from .engines.generate import GenerateEngine
-from .interface import Checks, Engine, Execution, Search, Translation
+from .interface import UNUSED, Checks, Engine, Execution, Search, Translation
 from .languages import Languages, tag_problem, take_tag
 from .second_try import SecondTry
 from .sentences import Asked, SentenceTranslator
@@ -248,7 +248,11 @@ class Translator:
             self._translate_segments(own, self._in_language(language), progress)
 
     def _translate_segments(self, sentences: list[Sentence], translator: SentenceTranslator, progress: bool) -> None:
-        asked = [Asked(each.asked, each.target.prefix, each.match.text, each.match.used) for each in sentences]
+        matches = [each.match.used for each in sentences]
+        asked = [
+            Asked(each.asked, each.target.prefix, each.match.text, used)
+            for each, used in zip(sentences, matches, strict=True)
+        ]
         for sentence, found in zip(sentences, translator.translate(asked, progress), strict=True):
             sentence.translations = found
         again = [sentence for sentence in sentences if sentence.lacks_sentinels]
@@ -260,6 +264,9 @@ class Translator:
             sentence.translations = found
         broken = [sentence for sentence in sentences if not sentence.write(sentence.translations)]
         SecondTry(translator, self.aligner(translator)).translate(sentences, broken)
+        for sentence, used in zip(sentences, matches, strict=True):
+            for each in sentence.translations:  # a second search has not read the match
+                each.matches = each.matches or [match._replace(use=UNUSED) for match in used]
 
     def _read(self, segment: Segment, numbered: bool) -> Segment:
         return as_model_reads(segment, self.engine.profile, numbered)

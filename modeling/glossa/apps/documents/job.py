@@ -11,7 +11,7 @@ from tqdm.auto import tqdm
 
 from ...base.errors import GlossaError
 from ...base.jobs.records import begin_job, lock_output
-from ...translate.interface import COPIED, Translation, UsedMatch
+from ...translate.interface import COPIED, TAKEN, Translation, UsedMatch
 from ...translate.loading import stamp_models
 from ...translate.review import Problems, find_problems
 from ...translate.search.terms import count
@@ -195,7 +195,8 @@ class Work:
 
     def _recalled(self, text: Text, best: Translation, doubtful: bool) -> Recalled:
         matches = [match._replace(source="", target="") if self.hides(match) else match for match in best.matches]
-        return Recalled(matches, all(map(_is_copied, text.sentences)), doubtful)
+        taken = next((match for match in matches if match.use == TAKEN and len(text.sentences) == 1), None)
+        return Recalled(matches, all(map(_is_copied, text.sentences)), doubtful, taken)
 
     def _count(self, text: Text, best: Translation, line: int, path: Path) -> None:
         self.texts += 1
@@ -227,8 +228,9 @@ def _chunks(places: Sequence[Place]) -> Iterator[list[Place]]:
 
 
 def is_doubtful(sentence: Sentence) -> bool:
-    """Whether people should look at a translation: it has a confidence and a problem."""
-    return sentence.best.confidence is not None and bool(sentence.best.problem)
+    """Whether people should look at a translation: of another text, or with a confidence and a problem."""
+    taken = any(match.use == TAKEN for match in sentence.best.matches)
+    return taken or (sentence.best.confidence is not None and bool(sentence.best.problem))
 
 
 def _is_copied(sentence: Sentence) -> bool:

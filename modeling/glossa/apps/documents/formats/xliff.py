@@ -272,6 +272,8 @@ class _Reader(Units):
         opened, doubtful = tags
         if found.copied:
             opened = opened.replace("mt-suggestion", "exact-match")
+        if new.taken:
+            doubtful = doubtful.replace("mt-suggestion", "fuzzy-match")
         space, name = self.space_before(source), f"{prefix}alt-trans"
         after = [
             f'{space}<{name} match-quality="{match.score}%">{_sides(prefix, match)}</{name}>' for match in found.shown
