@@ -1,9 +1,9 @@
 """How well the end of a training is forecast: `python -m benchmarks curves --data FOLDER`.
 
 Each row trains a small model, and keeps its curve: at each evaluation the share of the learning rates and the chrF++
-on validation pairs. Finished rows are kept, as by `reproduce`. The table forecasts the end
-of each curve from its beginning; the widths of the intervals are those of other texts' curves. The last line has the
-width that `glossa/train/evaluation/curves.py` has from all curves.
+on validation pairs. Finished rows are kept, as by `reproduce`. The table forecasts the end of each curve from its
+beginning; growth and widths of the intervals are those of other texts' curves. The last line has the numbers that
+`glossa/train/evaluation/curves.py` has from all curves.
 """
 
 import argparse
@@ -11,8 +11,10 @@ import math
 import random
 from pathlib import Path
 
+import numpy
+
 from glossa.base.run_folder import RunFolder
-from glossa.train.evaluation.curves import LEAST_WIDTH, SHARE, Point, predict
+from glossa.train.evaluation.curves import LEAST_WIDTH, SHARE, Point, logit, predict
 from glossa.train.plan.arguments import parse_settings
 from glossa.train.run import train
 
@@ -32,6 +34,7 @@ SMALL = {"vocab_size": 1500, "d_model": 96, "encoder_layers": 2, "decoder_layers
          "decoder_ffn_dim": 256}  # fmt: skip
 HELD_OUT = 100
 TIMES = (0.25, 0.5, 0.75)  # of a run
+LEARNED = (0.25, 0.35, 0.5, 0.6, 0.75)  # times whose growth is fitted
 INSIDE = 0.9  # share of the ends that intervals contain
 LONGEST = 200  # characters of a side
 
@@ -58,17 +61,18 @@ def run(arguments: argparse.Namespace) -> None:
         for result in read_results(arguments.results)
         if result["table"] == "curves"
     }
-    print(f"\n{table([row_of(time, curves) for time in TIMES])}\n\nWIDTH = {width_of(curves):.2f}")
+    print(f"\n{table([row_of(time, curves) for time in TIMES])}\n")
+    print(f"GROWTH = {growth_of(curves)}, WIDTH = {width_of(curves):.2f}")
 
 
 def row_of(time: float, curves: dict[str, list[Point]]) -> dict[str, str]:
     """How well the ends of the curves are forecast at a part of the runs."""
     errors, widths, inside = [], [], 0
     for name, points in curves.items():
-        found = error_at(time, points)
+        others = {other: each for other, each in curves.items() if other.partition(":")[0] != name.partition(":")[0]}
+        found = error_at(time, points, growth_of(others))
         if found is None:
             continue
-        others = {other: each for other, each in curves.items() if other.partition(":")[0] != name.partition(":")[0]}
         error, growth = found
         widths.append(2 * (LEAST_WIDTH + width_of(others) * growth))
         inside += error <= widths[-1] / 2
@@ -84,16 +88,29 @@ def row_of(time: float, curves: dict[str, list[Point]]) -> dict[str, str]:
     }
 
 
-def error_at(time: float, points: list[Point]) -> tuple[float, float] | None:
+def growth_of(curves: dict[str, list[Point]]) -> tuple[float, float]:
+    """`GROWTH` by least squares: how the logits of the last scores differ from those before them, at `LEARNED`."""
+    features, growths = [], []
+    for points in curves.values():
+        for known in (points[: round(time * len(points))][-1] for time in LEARNED):
+            level, factor = logit(known.score), math.log(1 / known.share)
+            features.append((factor, factor * level))
+            growths.append(logit(points[-1].score) - level)
+    first, second = numpy.linalg.lstsq(numpy.array(features), numpy.array(growths), rcond=None)[0]
+    return round(float(first), 3), round(float(second), 3)
+
+
+def error_at(time: float, points: list[Point], growth: tuple[float, float]) -> tuple[float, float] | None:
     """The error of the forecast at a part of a run, and the logarithm of the factor by which the share still grows."""
     known = points[: round(time * len(points))]
-    found = predict(known)
+    found = predict(known, growth=growth)
     return None if found is None else (abs(found.middle - points[-1].score), math.log(1 / known[-1].share))
 
 
 def width_of(curves: dict[str, list[Point]]) -> float:
     """The smallest `WIDTH` with which intervals at all times contain `INSIDE` of the ends."""
-    found = [each for points in curves.values() for time in TIMES if (each := error_at(time, points))]
+    growth = growth_of(curves)
+    found = [each for points in curves.values() for time in TIMES if (each := error_at(time, points, growth))]
     needed = sorted(max(error - LEAST_WIDTH, 0.0) / growth for error, growth in found)
     return needed[min(math.ceil(INSIDE * len(needed)), len(needed)) - 1] if needed else 0.0
 

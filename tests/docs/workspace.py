@@ -104,6 +104,7 @@ def write_documents(folder):
     (folder / "new.json").write_text('{"dog": "Der Hund", "tree": "Der Baum"}', encoding="utf-8")
     (folder / "old.json").write_text('{"dog": "The dog"}', encoding="utf-8")
     (folder / "app.po").write_text('msgid "Der Hund"\nmsgstr ""\n', encoding="utf-8")
+    (folder / "shop.csv").write_text("id,title,text\n1,Der Hund,Der Baum ist alt.\n", encoding="utf-8")
     (folder / "post.yaml").write_text("title: Der Hund\npost: {description: Der Baum, id: x}\n", encoding="utf-8")
     rows = [{"source": f"Der {noun} ist neu.", "correction": f"The {word} is new."} for noun, word in NOUNS.items()]
     (folder / "corrections.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")

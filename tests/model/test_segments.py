@@ -104,6 +104,10 @@ def test_parts_of_a_sentence_end_like_sentences_for_the_model():
     assert model_texts(segments) == ["We see a red car.", "they buy a house.", "you go."]
     assert join_segments(segments, ["Wir sehen.", "sie kaufen.", "du gehst."]) == "Wir sehen, sie kaufen; du gehst."
     assert join_segments(segments, ["Wir sehen", "sie kaufen!", "du gehst."]) == "Wir sehen sie kaufen! du gehst."
+    short = segment_text("We see red cars, e.g., they buy a house", fits=lambda text: len(text) < 20)
+    assert model_texts(short) == ["We see red cars.", "e.g.", "they buy a house"]
+    for given, written in (("e.g.", "e.g.,"), ("z. B.", "z. B.,"), ("zum Beispiel.", "zum Beispiel,")):
+        assert join_segments(short, ["Wir sehen.", given, "sie kaufen"]) == f"Wir sehen, {written} sie kaufen"
     wide = segment_text("我们看见一辆红色的车，他们买一座房子。", fits=lambda text: len(text) < 14)
     assert model_texts(wide) == ["我们看见一辆红色的车。", "他们买一座房子。"]
     for text in ("वे एक घर खरीदते हैं, तुम जाते हो।", "هم يشترون بيتا، أنت تذهب."):

@@ -11,38 +11,27 @@ from glossa.train.evaluation.curves import CEILING, SHARE, Point, points_of, pre
 from glossa.train.forecasting import share_of_rates
 
 
-def curve(shares):
-    """A curve of the family that is fitted: scores whose odds are linear in the square root of the share."""
-    odds = [0.2 + 0.9 * math.sqrt(share) for share in shares]
-    return [Point(share, CEILING * each / (1 + each)) for share, each in zip(shares, odds, strict=True)]
-
-
-@pytest.mark.parametrize(("share", "end"), [(1.0, 1.0), (2.0, 2.0)])
-def test_a_curve_of_this_law_is_continued(share, end):
-    found = predict(curve([0.1, 0.2, 0.3, 0.4]), share)
-    assert found.middle == pytest.approx(curve([end])[0].score)
+@pytest.mark.parametrize(
+    ("growth", "last", "end"),
+    [
+        ((1.0, 0.0), Point(0.5, 25.0), 37.5),  # the odds of 75 are 1 to 2, and grow with the share
+        ((0.5, -0.25), Point(0.25, 37.5), 50.0),  # even odds times the root of 4
+        ((0.5, -0.25), Point(0.25, 75 / (1 + math.exp(-3))), 75 / (1 + math.exp(-3))),  # does not fall
+    ],
+)
+def test_odds_grow_with_the_share_the_slower_the_better_they_are(growth, last, end):
+    found = predict([Point(0.1, 3.0), last], growth)
+    assert found.middle == pytest.approx(end)
     assert found.low < found.middle < found.high
 
 
-def test_what_is_long_ago_does_not_count():
-    late = curve([0.2, 0.3, 0.4])
-    assert predict([Point(0.01, 40.0), *late]).middle == pytest.approx(predict(late).middle)
-
-
-def test_a_falling_curve_is_not_continued_downwards():
-    found = predict([Point(0.2, 30.0), Point(0.3, 29.0), Point(0.4, 28.0)])
-    assert found.middle == pytest.approx(predict([Point(0.2, 30.0), Point(0.3, 29.0), Point(0.4, 28.0)], 2).middle)
-
-
-@pytest.mark.parametrize(
-    "points", [[], curve([0.1, 0.2]), [Point(0.1, 0.0)] * 4, [Point(each, CEILING + 1) for each in (0.2, 0.3, 0.4)]]
-)
-def test_without_a_curve_nothing_is_forecast(points):
+@pytest.mark.parametrize("points", [[], [Point(0.3, 0.0)], [Point(0.3, CEILING)], [Point(0.0, 20.0)]])
+def test_without_a_score_nothing_is_forecast(points):
     assert predict(points) is None
 
 
 def test_the_interval_is_narrower_towards_the_end():
-    widths = [found.high - found.low for found in (predict(curve([s / 4, s / 2, s])) for s in (0.3, 0.6, 1.0))]
+    widths = [found.high - found.low for found in (predict([Point(share, 20.0)]) for share in (0.3, 0.6, 1.0))]
     assert widths == sorted(widths, reverse=True) and len(set(widths)) == 3
 
 
@@ -61,12 +50,11 @@ def test_a_run_of_one_step_of_warm_up_has_a_share():
 
 
 def test_a_run_notes_its_curve_and_prints_forecasts(tiny_train, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("glossa.train.forecasting.points_of", lambda history: curve([0.2, 0.3, 0.4]))
+    monkeypatch.setattr("glossa.train.forecasting.points_of", lambda history: [Point(0.4, 20.0)])
     run = tiny_train(tmp_path / "run", max_steps=8, eval_steps=1)
     shares = [entry[SHARE] for entry in RunFolder(run).history if "eval_loss" in entry]
     assert len(shares) == 8 and shares == sorted(shares) and shares[-1] == pytest.approx(1)
     assert len(points_of(RunFolder(run).history)) == 8
     out = capsys.readouterr().out
-    assert (
-        out.count("at the end, by this run's curve: chrF++ ") == 6
-    )  # from a quarter of the steps to the last but one
+    count = out.count("at the end, as other runs grew: chrF++ ")
+    assert count == 6, "from a quarter of the steps to the last but one"

@@ -4,7 +4,6 @@ import pytest
 
 from glossa.base.run_folder import RunFolder
 from glossa.train.evaluation import verdict as table
-from glossa.train.evaluation.curves import SHARE
 from glossa.train.evaluation.verdict import Measured, card_line, count_pairs, expected, rank
 from glossa.train.plan.arguments import parse_settings
 from glossa.train.plan.starts import published_starts
@@ -91,33 +90,31 @@ def test_few_pairs_and_minutes_are_told_what_they_become_and_what_helps():
 
 def test_the_end_is_judged_by_what_was_measured():
     settings = parse_settings(["--data_path", "a.tsv", "--source_language", "en", "--target_language", "fr"])
-    first, *routes = conclusion(settings, 7_000, 10, metrics(12.34, 1.0), [])
+    first, *routes = conclusion(settings, 7_000, 10, metrics(12.34, 1.0))
     assert first == (
         "Verdict: not yet a translator: 7,000 pairs, BLEU 1.0, chrF++ 12.3 on its test pairs; for trying out."
     )
-    low, high = (sum(expected(count, settings.training.num_train_epochs)) / 2 for count in (7_000, 14_000))
-    assert routes[0] == f"  to be expected: {high - low:+.1f} chrF++ with twice the pairs"
     assert len(routes) == 4 and "--hours" not in "".join(routes)
-    assert len(conclusion(settings, 165_000, 10, metrics(60, 40, "validation"), [])) == 1
-    assert "expected" not in " ".join(conclusion(settings, 7_000, 10, metrics(48, 20), [])), "others say nothing of it"
-    assert conclusion(settings, 7_000, 10, {}, []) == []
+    enough = settings.with_values({"num_train_epochs": 30.0}, settings.origins["target_language"])
+    assert len(conclusion(enough, 165_000, 10, metrics(60, 40, "validation"))) == 1
+    assert "expected" not in " ".join(conclusion(settings, 7_000, 10, metrics(48, 20))), "others say nothing of it"
+    assert conclusion(settings, 7_000, 10, {}) == []
 
 
 def test_the_end_says_what_twice_the_passes_would_bring():
-    settings = parse_settings(["--data_path", "a.tsv", "--source_language", "en", "--target_language", "zh"])
-    # The odds of these scores of 75, the ceiling, are the root of the share of the learning rates: 1 at its end.
-    history = [{SHARE: root**2, "eval_chrf": 75 * root / (1 + root)} for root in (0.5, 0.75, 1.0)]
-    _, gains, *_ = conclusion(settings, 7_000, 10, metrics(37.5, 10), history)
-    assert gains == "  to be expected: +6.4 chrF++ with twice the passes"  # 75 * 1.414 / 2.414 - 75 / 2
-    argv = ["--data_path", "a.tsv", "--source_language", "en", "--target_language", "zh"]
-    limited = parse_settings([*argv, "--hours", "1.5", "--num_train_epochs", "4"])
-    lines = conclusion(limited, 7_000, 10, metrics(37.5, 10), history)
-    assert lines[1] == "  to be expected: +6.4 chrF++ with --hours 3", "one advice about hours, not two"
-    assert sum("--hours" in line for line in lines) == 1
-    tuned = parse_settings(
-        ["--data_path", "a.tsv", "--source_language", "en", "--target_language", "zh", "--init_from", "runs/other"]
+    argv = ["--data_path", "a.tsv", "--source_language", "en", "--target_language", "fr", "--num_train_epochs", "4"]
+    more, longer = ((sum(expected(*size)) - sum(expected(7_000, 4))) / 2 for size in ((14_000, 4), (7_000, 8)))
+    _, gains, *_ = conclusion(parse_settings(argv), 7_000, 10, metrics(20, 5))
+    assert (
+        gains
+        == f"  to be expected: {longer:+.1f} chrF++ with twice the passes, {more:+.1f} chrF++ with twice the pairs"
     )
-    assert "expected" not in " ".join(conclusion(tuned, 7_000, 10, metrics(37.5, 10), history))
+    lines = conclusion(parse_settings([*argv, "--hours", "1.5"]), 7_000, 10, metrics(20, 5))
+    assert f"{longer:+.1f} chrF++ with --hours 3," in lines[1]
+    assert sum("--hours" in line for line in lines) == 1, "one advice about hours, not two"
+    other = [*argv[:5], "zh", *argv[6:]]
+    for without in (other, [*argv, "--init_from", "runs/other"]):
+        assert "expected" not in " ".join(conclusion(parse_settings(without), 7_000, 10, metrics(20, 5)))
 
 
 def test_the_card_says_in_a_line_what_the_model_is_for():
@@ -141,7 +138,7 @@ def test_a_verdict_on_few_pairs_says_that_it_is_unsure():
     few = metrics(52, 20)
     few["test"]["greedy"]["scores"]["single"]["chrf"] |= {"low": 41.0, "high": 63.0}
     settings = parse_settings(["--data_path", "a.tsv", "--source_language", "en", "--target_language", "fr"])
-    assert conclusion(settings, 100, 30, few, [])[0] == (
+    assert conclusion(settings, 100, 30, few)[0] == (
         "Verdict: a translator: 100 pairs, BLEU 20.0, chrF++ 52.0 [41.0, 63.0] on its test pairs (too few to be "
         "sure); for text like its training pairs."
     )

@@ -219,7 +219,26 @@ def test_a_second_search_for_a_plausible_translation_does_not_say_that_the_match
     engine = Narrow(lambda text: "Gut so jetzt.", reads_memory=True)
     translator = Translator(engine, Characters(), checks=Checks(retry_implausible=True)).with_recall(NEARBY)
     ((found,),) = translator.translate(["Open the bag now."])
-    assert found.text == "Gut so jetzt." and not found.matches
+    assert found.text == "Gut so jetzt." and [match.use for match in found.matches] == ["unused"]
+
+
+def test_a_model_that_reads_no_matches_says_which_there_are():
+    engine = Function(lambda text: text.upper() if "{" not in text else text.replace("{x}", "").upper())
+    translator = Translator(engine, Characters(), checks=Checks("copy")).with_recall(NEARBY)
+    for text in ("Open the bag now.", "Open the bag now {x}."):  # the second one is translated again
+        ((found,),) = translator.translate([text])
+        assert [match.use for match in found.matches] == ["unused"] and 70 <= found.matches[0].score < 90
+    assert not any(MEMORY in asked for asked in engine.asked)
+
+
+def test_a_match_is_taken_above_a_score():
+    engine = Function(str.upper, reads_memory=True)
+    for taken, expected in ((88, ("Öffnen Sie die Kiste.", "taken")), (89, ("OPEN THE BAG NOW.", "read"))):
+        translator = Translator(engine, Characters()).with_recall(replace(NEARBY, taken=taken))
+        ((found,),) = translator.translate(["Open the bag now."])
+        assert (found.text.split(MEMORY)[0], found.matches[0].use) == expected
+    ((found,),) = translator.with_recall(replace(NEARBY, taken=70)).translate(["Open the bag now {x}."])
+    assert found.matches[0].use != "taken"  # the match has no {x}
 
 
 def test_a_threshold_without_a_memory_is_refused(tiny_run):

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Sequence
 
+from .errors import GlossaError
+
 # By Glossa's code (ISO 639-1 if it exists): the ISO 639-2 and 639-3 codes, and names.
 LANGUAGES = {
     "af": "afr afrikaans", "am": "amh amharic", "an": "arg aragonese", "ar": "ara arb arabic", "as": "asm assamese",
@@ -100,6 +102,16 @@ def _script(code: str) -> str | None:
         return langcodes.Language.get(code).maximize().script
     except langcodes.LanguageTagError:
         return None
+
+
+def known_code(name: str) -> str:
+    """The code of a language given by name or code. Raises `GlossaError` for a language that no standard lists."""
+    import langcodes  # rarely needed here
+
+    code = normalized_code(name)
+    if not langcodes.tag_is_valid(re.split("[-_@]", code)[0]):
+        raise GlossaError(f"{name!r} is no language. Give a code such as de, pt_BR and deu, or an English name.")
+    return code
 
 
 def normalized_code(name: str) -> str:

@@ -1,6 +1,7 @@
 """Check translations by rule: `glossa check app.po fr.xliff`, or `glossa check --source en.txt --translation fr.txt`.
 
-Files have texts and their translations: PO, XLIFF, TMX, TS, CSV or TSV. The rules are those for the translations of
+Files have texts and their translations: PO, XLIFF, TMX, TS, CSV or TSV. Of a folder, all such files are checked. The
+rules are those for the translations of
 `glossa translate`:
 
     untranslated   no translation, or one that is fuzzy or unfinished
@@ -12,7 +13,8 @@ Files have texts and their translations: PO, XLIFF, TMX, TS, CSV or TSV. The rul
     forbidden      a word of --forbid
     inconsistent   another translation of the same text, in any of the files
 
-Each problem is a line: file, line, rule and what is wrong. The exit status is 1 if there is one.
+Each problem is a line: file, line, rule and what is wrong. The exit status is 1 if there is one, or a file that
+cannot be read.
 """
 
 import json
@@ -23,20 +25,33 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..apps.documents.checks import RULES, Checks, length_ratio
+from ..apps.documents.formats import MODULES
 from ..apps.documents.formats.format import Bilingual, LanguagePair, TextPair
-from ..apps.documents.formats.opening import open_pairs
+from ..apps.documents.formats.keys import Keys
+from ..apps.documents.formats.opening import find_format, format_of_file, open_pairs
 from ..base.errors import GlossaError
 from ..base.languages import language_code
+from ..translate.texts.spans import kept_patterns
 from .align import read_pairs
 from .options import argument, flag, option, read
-from .shared_options import GlossaryOptions, LanguageOptions
+from .shared_options import GlossaryOptions, KeepOptions, LanguageOptions
+
+PAIRED = tuple(name for name in MODULES if find_format(name).pairs)
 
 
 @dataclass(frozen=True)
-class CheckOptions(LanguageOptions, GlossaryOptions):
+class CheckOptions(LanguageOptions, GlossaryOptions, KeepOptions):
     """The options of `glossa check`."""
 
-    files: list[Path] = argument("files of texts and their translations", metavar="FILE", nargs="*", default=[])
+    files: list[Path] = argument(
+        "files of texts and their translations, or folders of these", metavar="FILE", nargs="*", default=[]
+    )
+    format: str | None = option("format of the files (default: from their names)", choices=PAIRED)
+    columns: str | None = option(
+        "in CSV and TSV, the columns of texts and of translations, by name or number (default: named by the "
+        "languages, or source and target)",
+        metavar="SOURCE,TARGET",
+    )
     source: Path | None = option("file of texts, one in a line", metavar="FILE")
     translation: Path | None = option("file whose lines are the translations of those in --source", metavar="FILE")
     skip: list[str] | None = option("rules that are left out", choices=RULES, metavar="RULE")
@@ -51,14 +66,23 @@ def main(argv: list[str]) -> None:
     options = parse(argv)
     if (options.source is None) != (options.translation is None) or not (options.files or options.source):
         raise GlossaError("Give files with translations, or --source FILE and --translation FILE.")
-    codes = (options.source_language, options.target_language)
-    given = LanguagePair(*map(_plain, codes))
+    given = LanguagePair(*map(_plain, (options.pair.source, options.pair.target)))
+    kept = kept_patterns(options.keep)
     counts: Counter[str] = Counter()
-    total = broken = 0
+    total = broken = unread = 0
     known: dict = {}
-    for name, (languages, pairs) in _opened(options, given):
+    for path in _files(options):
+        name = str(path)
+        try:
+            languages, pairs = _opened(path, options, given)
+        except GlossaError as error:
+            print(error, file=sys.stderr)
+            unread += 1
+            continue
+        if not pairs:
+            print(f"{name} has no texts with translations.", file=sys.stderr)
         languages = LanguagePair(*map(_plain, (languages.source, languages.target)))
-        checks = Checks(languages, options.read_glossary(languages), options.forbid, length_ratio(pairs), known)
+        checks = Checks(languages, options.read_glossary(languages), options.forbid, length_ratio(pairs), kept, known)
         for pair in pairs:
             place = f"{name}:{pair.line}"
             found = [each for each in checks.find(pair, place) if each.rule not in (options.skip or ())]
@@ -70,7 +94,9 @@ def main(argv: list[str]) -> None:
                 print(json.dumps(row, ensure_ascii=False) if options.json else f"{place}: {rule}: {detail}")
     kinds = ", ".join(f"{count:,} {rule}" for rule, count in counts.most_common())
     print(f"{broken:,} of {total:,} translations have problems{': ' if kinds else ''}{kinds}.", file=sys.stderr)
-    if broken:
+    if not total:
+        raise GlossaError("Nothing was checked: there is no text with a translation. Give other files.")
+    if broken or unread:
         sys.stdout.flush()
         sys.exit(1)
 
@@ -80,10 +106,24 @@ def _plain(code: str | None) -> str | None:
     return language_code(code) or code if code else None
 
 
-def _opened(options: CheckOptions, given: LanguagePair) -> Iterator[tuple[str, Bilingual]]:
-    """The name of each file, its languages and its pairs."""
+def _files(options: CheckOptions) -> Iterator[Path]:
+    """The files to check. Those of folders that have no translations are counted."""
     for path in options.files:
-        yield str(path), open_pairs(path, given)
-    if options.source and options.translation:
-        lines = zip(*read_pairs(options.source, options.translation), strict=True)
-        yield str(options.translation), Bilingual(given, [TextPair(n, *pair) for n, pair in enumerate(lines, 1)])
+        if not path.is_dir():
+            yield path
+            continue
+        inside = sorted(each for each in path.rglob("*") if each.is_file())
+        found = [each for each in inside if options.format or format_of_file(each) in PAIRED]
+        print(f"{path}: {len(found):,} of {len(inside):,} files have translations by their names.", file=sys.stderr)
+        yield from found
+    if options.translation:
+        yield options.translation
+
+
+def _opened(path: Path, options: CheckOptions, given: LanguagePair) -> Bilingual:
+    """The languages of a file, and its pairs."""
+    if path != options.translation or options.source is None:
+        columns = Keys.of(options.columns, "columns") if options.columns else None
+        return open_pairs(path, given, options.format, columns)
+    lines = zip(*read_pairs(options.source, path), strict=True)
+    return Bilingual(given, [TextPair(number, *pair) for number, pair in enumerate(lines, 1)])

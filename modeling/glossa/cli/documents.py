@@ -5,11 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from ..apps.documents.formats.format import LanguagePair
-from ..apps.documents.formats.keys import Keys
+from ..apps.documents.formats.format import Chosen, LanguagePair
+from ..apps.documents.formats.keys import COLUMNS, KEYS, Keys
 from ..apps.documents.job import DocumentJob
 from ..base.errors import GlossaError
 from ..base.jobs.records import hash_file
+from ..base.matches import USED
 from .translate_options import TranslateOptions
 
 if TYPE_CHECKING:
@@ -49,10 +50,9 @@ def run(arguments: TranslateOptions, build: Callable[[TranslateOptions], "Transl
         languages_of(arguments),
         settings_of(arguments, NOT_RECORDED),
         arguments.all_models,
-        Keys.of(arguments.keys) if arguments.keys is not None else None,
+        Chosen(_patterns(arguments.keys, KEYS), _patterns(arguments.columns, COLUMNS), arguments.only),
         arguments.update,
         arguments.previous,
-        arguments.only,
         arguments.state == "review",
     )
     if job.previous is not None and job.old is None:
@@ -61,6 +61,8 @@ def run(arguments: TranslateOptions, build: Callable[[TranslateOptions], "Transl
         if older is not None and not (older.is_file() if job.source.is_file() else older.is_dir()):
             kind = "file" if job.source.is_file() else "folder"
             raise GlossaError(f"--{name}: {older} is not a {kind}, as {job.source} is. Give the older {kind}.")
+    if job.old is not None and job.old.samefile(job.source):
+        raise GlossaError(f"--update is the file of --input, {job.source}. Give its older translation.")
     if job.target.exists() and job.target.is_file() == job.source.is_file():
         raise GlossaError(
             f"{job.target} exists. Give another --output, or remove it. To keep its translations, give another "
@@ -68,6 +70,10 @@ def run(arguments: TranslateOptions, build: Callable[[TranslateOptions], "Transl
         )
     job.files()  # before a model is loaded
     job.run(build(arguments), report, arguments.report_all)
+
+
+def _patterns(given: str | None, option: str) -> Keys | None:
+    return None if given is None else Keys.of(given, option)
 
 
 def settings_of(arguments: TranslateOptions, ignored: Collection[str]) -> dict[str, Any]:
@@ -93,11 +99,13 @@ def glossary_of(arguments: TranslateOptions) -> "Glossary | None":
 def recall_of(arguments: TranslateOptions) -> "Recall | None":
     """Open the translation memory of --memory, if given."""
     if arguments.memory is None:
-        if arguments.memory_threshold is not None:
-            raise GlossaError("--memory_threshold needs a memory. Give --memory FILE.")
+        for name in ("memory_threshold", "take_matches"):
+            if getattr(arguments, name) is not None:
+                raise GlossaError(f"--{name} needs a memory. Give --memory FILE.")
         return None
-    languages = languages_of(arguments)
-    return arguments.open_memory(languages.source, languages.target, arguments.memory_threshold)
+    languages, taken = languages_of(arguments), arguments.take_matches
+    threshold = min(arguments.memory_threshold or USED, taken or USED)
+    return arguments.open_memory(languages.source, languages.target, threshold, taken)
 
 
 def languages_of(arguments: TranslateOptions) -> LanguagePair:
@@ -105,7 +113,9 @@ def languages_of(arguments: TranslateOptions) -> LanguagePair:
     from ..base.languages import normalized_code
     from ..translate.languages import Languages
 
-    known = Languages() if arguments.pseudo else Languages.of(arguments.models[0])
+    if arguments.pseudo:
+        return arguments.pair
+    known = Languages.of(arguments.models[0])
     source, target = (
         normalized_code(given) if given else None for given in (arguments.source_language, arguments.target_language)
     )

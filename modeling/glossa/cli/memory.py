@@ -157,13 +157,10 @@ def export(options: ExportOptions) -> None:
 def analyze(options: AnalyzeOptions) -> None:
     from ..apps.documents.analysis import ALL, BANDS, COUNTED, Amount, Analysis
     from ..apps.documents.job import DocumentJob
-    from ..base.languages import normalized_code
     from ..translate.build import pseudo_translator
     from ..translate.memory.store import Memory
 
-    codes = (options.source_language, options.target_language)
-    languages = LanguagePair(*(normalized_code(code) if code else None for code in codes))
-    memory = None
+    languages, memory = options.pair, None
     if options.memory and (languages.source is None or languages.target is None):  # those of the memory
         memory = Memory.open(options.memory)
         languages = LanguagePair(memory.source_language, memory.target_language)
@@ -189,10 +186,11 @@ def analyze(options: AnalyzeOptions) -> None:
             )
         )
         return
-    for name, row in [*(rows.items() if len(rows) > 1 else ()), (f"{len(rows):,} files", total)]:
+    tables = [*rows.items(), (f"{len(rows):,} files", total)] if len(rows) > 1 else rows.items()
+    for name, row in tables:
         print(f"\n{name}\n{'':26}{''.join(f'{title:>12}' for title in COUNTED)}")
-        for band, own in row.items():
-            print(f"{band:26}{''.join(f'{number:>12,}' for number in own)}")
+        for band in (*analysis.bands, ALL):
+            print(f"{band:26}{''.join(f'{number:>12,}' for number in row[band])}")
 
 
 _ACTIONS: dict[str, tuple[type, Any]] = {

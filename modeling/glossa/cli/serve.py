@@ -19,9 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..base.errors import GlossaError
+from ..translate.texts.spans import kept_patterns
 from . import whole
 from .options import argument, flag, option, read
-from .shared_options import EngineOptions, MemoryOptions
+from .shared_options import EngineOptions, KeepOptions, MemoryOptions
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +31,7 @@ LOOPBACK = ("127.0.0.1", "::1", "[::1]", "localhost")
 
 
 @dataclass(frozen=True)
-class ServeOptions(EngineOptions, MemoryOptions):
+class ServeOptions(EngineOptions, MemoryOptions, KeepOptions):
     """The options of `glossa serve`."""
 
     models: list[str] = argument(
@@ -82,9 +83,11 @@ def main(argv: list[str]) -> None:
     if arguments.host not in LOOPBACK and arguments.keys is None:
         logger.warning("Anyone who can reach %s can use this server. Require a key with --keys FILE.", arguments.host)
     keys = serving.keys.Keys(arguments.keys) if arguments.keys else None
+    kept = kept_patterns(arguments.keep)
     check_address(arguments.host, arguments.port)
     with tempfile.TemporaryDirectory(prefix="glossa-serve-") as folder:
         models = serving.models.Models(arguments.models, arguments.max_loaded, arguments.engine)
+        models.kept = kept
         models.memories = memories_of(serving, arguments, models.steps, keys.names.values() if keys else ())
         service = serving.service.Service(
             models,

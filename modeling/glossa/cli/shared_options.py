@@ -1,6 +1,7 @@
 """Groups of options that several commands share. The options of a command inherit from its groups."""
 
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,6 +58,15 @@ class LanguageOptions(TargetOptions):
     def wanted(self) -> Wanted:
         """The languages to ask the model for."""
         return Wanted(self.target_language, self.source_language)
+
+    @property
+    def pair(self) -> "LanguagePair":
+        """The codes of both languages. Raises `GlossaError` for a language that no standard lists."""
+        from ..apps.documents.formats.format import LanguagePair
+        from ..base.languages import known_code
+
+        given = (self.source_language, self.target_language)
+        return LanguagePair(*(known_code(name) if name else None for name in given))
 
 
 @dataclass(frozen=True)
@@ -138,6 +148,18 @@ class GlossaryOptions:
 
 
 @dataclass(frozen=True)
+class KeepOptions:
+    """What translations keep."""
+
+    keep: list[str] = option(
+        "a regular expression of Python: what it matches is a placeholder that translations keep; may be repeated",
+        action="append",
+        default=[],
+        metavar="REGEX",
+    )
+
+
+@dataclass(frozen=True)
 class MemoryOptions:
     """A translation memory whose matches are used."""
 
@@ -146,11 +168,13 @@ class MemoryOptions:
         metavar="FILE",
     )
 
-    def open_memory(self, source: str | None, target: str | None, threshold: int | None = None) -> "Recall | None":
+    def open_memory(
+        self, source: str | None, target: str | None, threshold: int | None = None, taken: int | None = None
+    ) -> "Recall | None":
         """Open the memory, if given. Raises `GlossaError` if it has other languages."""
         if self.memory is None:
             return None
         from ..base.matches import USED
         from ..translate.texts.recall import Recall
 
-        return Recall.opened(self.memory, source, target, threshold or USED)
+        return Recall.opened(self.memory, source, target, threshold or USED, taken or inf)

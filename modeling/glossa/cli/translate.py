@@ -58,6 +58,7 @@ from ..base.word_links import pharaoh
 from ..translate.loading import check_name
 from ..translate.review import Problems, find_problems
 from ..translate.search.terms import count
+from ..translate.texts.spans import kept_patterns
 from . import INTERRUPTED
 from .inputs import START, check_input
 from .options import changed, read
@@ -73,8 +74,8 @@ logger = logging.getLogger(__name__)
 
 # Options that --pseudo uses too.
 PSEUDO = frozenset(
-    ["pseudo", "input", "output", "format", "keys", "update", "previous", "only", "state", "no_split_sentences",
-     "on_error", "report", "report_all", "source_language", "target_language"]
+    ["pseudo", "input", "output", "format", "keys", "columns", "keep", "update", "previous", "only", "state",
+     "no_split_sentences", "on_error", "report", "report_all", "source_language", "target_language"]
 )  # fmt: skip
 # Modules for processes that translate with CTranslate2. The first keeps `glossa` from importing torch.
 WITHOUT_TORCH = ("glossa_command", "glossa.translate.engines.ctranslate2")
@@ -89,6 +90,7 @@ def parse(argv: list[str]) -> TranslateOptions:
 def main(argv: list[str]) -> None:
     arguments = parse(argv)
     check_pseudo(arguments)
+    kept_patterns(arguments.keep)
     for name in arguments.all_models:
         check_name(name)
     check_files(arguments)
@@ -109,8 +111,8 @@ def main(argv: list[str]) -> None:
     if is_document(arguments):
         translate_documents(arguments)
         return
-    if arguments.keys is not None:
-        raise GlossaError("--keys is for documents in JSON, YAML and tables. Leave it out.")
+    if arguments.keys is not None or arguments.columns is not None:
+        raise GlossaError("--keys is for documents in JSON and YAML, --columns for tables. Leave them out.")
     if arguments.update is not None or arguments.previous is not None:
         raise GlossaError("--update and --previous are for documents with keys, such as JSON. Leave them out.")
     if arguments.only != ["untranslated"] or arguments.state != "translated":
@@ -128,8 +130,10 @@ def check_pseudo(arguments: TranslateOptions) -> None:
         if not arguments.models:
             raise GlossaError("Give a MODEL, the folder of a run or a Hub name, or --pseudo, which needs none.")
         return
-    if unused := [name for name in changed(arguments) if name not in PSEUDO]:
-        given = arguments.models[0] if unused[0] == "models" else f"--{unused[0]}"
+    unused = [f"--{name}" for name in changed(arguments) if name not in (*PSEUDO, "models")]
+    unused = [*arguments.models, *([] if arguments.pseudo in ("accents", "long") else [arguments.pseudo]), *unused]
+    if unused:
+        given = unused[0]
         raise GlossaError(f"--pseudo translates without a model, and does not use {given}. Leave one of them out.")
 
 
@@ -261,14 +265,15 @@ def translate_file(arguments: TranslateOptions) -> None:
 
 
 def build(arguments: TranslateOptions) -> "Translator":
-    split = False if arguments.no_split_sentences else None
     from ..translate.build import build_translator, pseudo_translator
     from ..translate.interface import Checks, Execution, Search
     from ..translate.search.terms import Wording
     from .documents import glossary_of, recall_of
 
+    split = False if arguments.no_split_sentences else None
+    execution = Execution(arguments.batch_tokens, split_sentences=split, kept=kept_patterns(arguments.keep))
     if arguments.pseudo:
-        return pseudo_translator(arguments.pseudo == "long", Checks(arguments.on_error), split)
+        return pseudo_translator(arguments.pseudo == "long", Checks(arguments.on_error), execution)
     return build_translator(
         arguments.models,
         arguments.engine,
@@ -289,7 +294,7 @@ def build(arguments: TranslateOptions) -> "Translator":
             words=arguments.confidence and arguments.report is not None,
             links=arguments.alignments,
         ),
-        execution=Execution(arguments.batch_tokens, split_sentences=split),
+        execution=execution,
     ).with_recall(recall_of(arguments))
 
 

@@ -7,11 +7,21 @@ from ..apps.documents.formats import MODULES
 from ..translate.interface import OnError
 from . import share, whole
 from .options import argument, flag, option
-from .shared_options import BatchOptions, GlossaryOptions, LanguageOptions, MemoryOptions, ModelsOptions, SearchOptions
+from .shared_options import (
+    BatchOptions,
+    GlossaryOptions,
+    KeepOptions,
+    LanguageOptions,
+    MemoryOptions,
+    ModelsOptions,
+    SearchOptions,
+)
 
 
 @dataclass(frozen=True)
-class TranslateOptions(ModelsOptions, LanguageOptions, BatchOptions, SearchOptions, MemoryOptions, GlossaryOptions):
+class TranslateOptions(
+    ModelsOptions, LanguageOptions, BatchOptions, SearchOptions, MemoryOptions, GlossaryOptions, KeepOptions
+):
     """The options of `glossa translate`."""
 
     models: list[str] = argument("folder of a run, or Hub name", metavar="MODEL", nargs="*", default=[])
@@ -19,7 +29,7 @@ class TranslateOptions(ModelsOptions, LanguageOptions, BatchOptions, SearchOptio
         "instead of a model, put accents on letters; long: words are also a third longer, and sentences are marked",
         nargs="?",
         const="accents",
-        choices=("accents", "long"),
+        metavar="long",
     )
     input: str | None = option("file to translate, or folder of documents (default: standard input)")
     output: str | None = option("file to write (default: standard output)")
@@ -28,9 +38,12 @@ class TranslateOptions(ModelsOptions, LanguageOptions, BatchOptions, SearchOptio
         choices=tuple(MODULES),
     )
     keys: str | None = option(
-        "for JSON, YAML and tables, translate only values and columns whose keys match one of these patterns, as in "
-        "title,*.description",
+        "of JSON and YAML, translate only values whose keys match one of these patterns: title,*.description",
         metavar="PATTERNS",
+    )
+    columns: str | None = option(
+        "of CSV, TSV and XLSX, translate the cells of these columns in place, by names or numbers: text,title",
+        metavar="COLUMNS",
     )
     update: Path | None = option(
         "a translation of an older version of the file, or a folder of these: values of its keys stay, and only new "
@@ -55,6 +68,12 @@ class TranslateOptions(ModelsOptions, LanguageOptions, BatchOptions, SearchOptio
     )
     memory_threshold: int | None = option(
         "lowest score of a match in the memory, in percent (default: 70)", type=whole(50, 100)
+    )
+    take_matches: int | None = option(
+        "take the translation of a match of at least SCORE percent instead of the model's; it needs review (default: "
+        "never)",
+        type=whole(50, 100),
+        metavar="SCORE",
     )
     length_penalty: float | None = option(
         "with --num_beams, divide scores by the length to the power of X (default: the model's own)", metavar="X"

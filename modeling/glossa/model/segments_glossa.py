@@ -22,6 +22,7 @@ _SPACES = " \u00a0\u202f"  # which a translation has at its end only by mistake
 INVISIBLE = re.compile(f"[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff{MEMORY}]+")
 GLUE = re.compile(r"(?<=[^\W\d_])[\u00a0\u202f\u2000-\u200a]+(?=\w)|(?<=\w)[\u00a0\u202f\u2000-\u200a]+(?=[^\W\d_])")
 FINAL_MARKS = re.compile(r"[\s\u00a0\u202f]*[.!?…。！？।]*$")
+ABBREVIATED = re.compile(r"(?<!\w)\w\.$")  # the end of e.g. and z. B.
 CLAUSE_MARKS = dict(zip(",;:，；：、،؛", "，；：,;:,,;", strict=True))  # and what they are in the other kind of script
 
 
@@ -258,6 +259,8 @@ def _closed(text: str) -> str:
     """`text` with a period instead of the mark of a clause at its end, in scripts whose period is known."""
     if text[-1:] not in CLAUSE_MARKS:
         return text
+    if text[-2:-1] == ".":  # e.g., has its period already
+        return text[:-1]
     if NO_SPACES.match(text[-1]):
         return f"{text[:-1]}。"
     return f"{text[:-1]}." if TextFacts(text).period == "." else text
@@ -311,7 +314,8 @@ def _continued(source: str, text: str) -> str:
     wide = bool(NO_SPACES.match(text[-1]))
     if last.isalnum():
         return text[:-1]
-    return text[:-1] + (last if wide == bool(NO_SPACES.match(last)) else CLAUSE_MARKS[last])
+    own = source[-2:-1] == "." and (ABBREVIATED.search(text) or source[:-1].endswith(text.split()[-1]))
+    return (text if own else text[:-1]) + (last if wide == bool(NO_SPACES.match(last)) else CLAUSE_MARKS[last])
 
 
 __all__ = [

@@ -1,6 +1,7 @@
 """Spans: parts of a text that its translation must have as they are. It is saved with the model."""
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -32,6 +33,8 @@ ITEM = re.compile(rf"{ADDRESS.pattern}|{PLACEHOLDER.pattern}|{EMOJI}|{MARK}")
 
 # The length of the type in a directive of printf.
 LENGTH = "(?:hh|h|ll|l|L|q|j|z|t)?"
+# No letter of a script with spaces between words. In others, particles and counters may follow: %s을, %d個.
+_NO_LETTER = rf"(?![^\W\d_{WIDE}\u1100-\u11ff\uac00-\ud7a3])"
 _UNITS = (
     r"(?:(?:km|m|cm|mm)/[hs]|[kmµn]?g/(?:m[²³23]|c?m³|d?[lL])|[kKMGTP]i?B(?:/s|it)?|[kMG]?bit/s|[kMG]?Hz"
     r"|[munµpk]?[gmsLlWVAJ]|cm|dm|km|kg|mg|ml|cl|kW|MW|kWh|px|pt|em|rem|dpi|fps|ms|min|°[CF]?|%%?|‰)"
@@ -54,13 +57,13 @@ KINDS = {
             r"%[-+#0']*+\d*<PRI\w+>",  # gettext's %<PRIu64>
             r"%(?:\([^()\n]{1,60}\)|<[^<>\s]{1,60}>)[-+ #0]*+\d*(?:\.\d+)?[a-zA-Z]",  # %(name)s %<name>s
             # printf of C and Python, and arguments of Qt (%1, %L1, %n).
-            rf"%(?:\d+\$)?[-+#0]*+(?:\*|\d+)?(?:\.(?:\*|\d+))?{LENGTH}[sdiufFeEgGxXocra@](?![^\W\d_])",
+            rf"%(?:\d+\$)?[-+#0]*+(?:\*|\d+)?(?:\.(?:\*|\d+))?{LENGTH}[sdiufFeEgGxXocra@]{_NO_LETTER}",
             # The same with the groups or digits of a locale (%'d, %Id), also in %'dth; and %dth, %dx%d.
             r"%(?:\d+\$)?[-+#0]*['I][-+#0]*+\d*(?:\.\d+)?(?:ll|l|j|z|t)?[diufFgG]",
             r"(?<!\d)%(?:\d+\$)?[du](?=(?:st|nd|rd|th)(?![^\W_])|x%)",
-            r"%(?:L?\d{1,2}|n)(?!\w)|%%",
+            rf"%(?:L?\d{{1,2}}|n){_NO_LETTER}(?![\d_])|%%",
             r"(?<!\w)%[A-Za-z_]\w*%(?!\w)",  # %NAME%
-            r"(?<![\d%])%[-_^#0]?[A-Za-z](?![^\W_])",  # %H:%M and %-d of strftime, %S of a program's own
+            rf"(?<![\d%])%[-_^#0]?[A-Za-z]{_NO_LETTER}(?!\d)",  # %H:%M and %-d of strftime, %S of a program's own
             rf"(?!<[a-z]+://)(?:{PLACEHOLDER.pattern})",
         )
     ),
@@ -110,9 +113,24 @@ class Span(NamedTuple):
     end: int
 
 
-def find_spans(text: str) -> list[Span]:
-    """The spans of a text, from left to right."""
-    return [Span(*found.span()) for found in ANY_SPAN.finditer(text) if found[0].strip()]
+def find_spans(text: str, kept: Sequence[re.Pattern[str]] = ()) -> list[Span]:
+    """The spans of a text, from left to right: what `kept` match, and what else must stay."""
+    found: list[Span] = []
+    for pattern in (*kept, ANY_SPAN):
+        found = with_others(found, [Span(*each.span()) for each in pattern.finditer(text) if each[0].strip()])
+    return found
+
+
+def with_others(spans: list[Span], others: list[Span]) -> list[Span]:
+    """Spans, and others that overlap none of them. All are from left to right."""
+    if not spans:
+        return others
+    apart = []
+    for span in others:
+        following = bisect_right(spans, span.start, key=lambda each: each.end)
+        if following == len(spans) or spans[following].start >= span.end:
+            apart.append(span)
+    return sorted([*spans, *apart])
 
 
 class Hidden:
@@ -181,4 +199,5 @@ __all__ = [
     "Hidden",
     "Span",
     "find_spans",
+    "with_others",
 ]

@@ -255,7 +255,8 @@ def build_trainer(
         arguments.eval_on_start = True
     callbacks: list[TrainerCallback] = [RunLength(0 if "logging_steps" in settings.named else LOGS)]
     if metrics is not None:
-        callbacks += [FirstEvaluation(tokenized["train"], settings.translator.init_from), Forecast()]
+        start = settings.translator.init_from
+        callbacks += [FirstEvaluation(tokenized["train"], start), Forecast(not start)]
     if patience := arguments.early_stopping_patience:
         callbacks.append(EarlyStoppingCallback(patience))
     rows, augmentation, replayed = tokenized["train"], augmentation_of(settings), (0, 0)

@@ -111,8 +111,7 @@ def report(
         print(f"Advice: {line}")
     translates = settings.translator.objective == "translation"
     if translates:
-        pairs, history = count_pairs(run.data_report), trainer.state.log_history
-        for line in conclusion(settings, pairs, wanted, metrics, history):
+        for line in conclusion(settings, count_pairs(run.data_report), wanted, metrics):
             print(line)
     print(f"Padding: {metrics['padding']:.1%}. Training time: {duration(seconds)}. Saved in {run.path}")
     if translates:

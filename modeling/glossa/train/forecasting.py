@@ -16,17 +16,24 @@ class Forecast(TrainerCallback):
 
     The score of a run is a smoother function of this share than of the steps: at the end of a schedule many steps
     change little.
+
+    Args:
+        is_new: Whether the model is new: the curves of others say nothing about one that is tuned.
     """
+
+    def __init__(self, is_new: bool = True):
+        self.is_new = is_new
 
     def on_evaluate(self, args, state, control, lr_scheduler: Any = None, **kwargs):
         entry = state.log_history[-1] if state.log_history else {}
         if "eval_loss" not in entry or not isinstance(lr_scheduler, LambdaLR):
             return
         entry[SHARE] = share_of_rates(lr_scheduler, state.global_step, state.max_steps)
-        if state.is_world_process_zero and FIRST * state.max_steps <= state.global_step < state.max_steps:
+        is_shown = self.is_new and state.is_world_process_zero
+        if is_shown and FIRST * state.max_steps <= state.global_step < state.max_steps:
             found = predict(points_of(state.log_history))
             if found is not None:
-                print(f"  at the end, by this run's curve: chrF++ {found.low:.0f} to {found.high:.0f}", flush=True)
+                print(f"  at the end, as other runs grew: chrF++ {found.low:.0f} to {found.high:.0f}", flush=True)
 
 
 def share_of_rates(scheduler: LambdaLR, step: int, steps: int) -> float:

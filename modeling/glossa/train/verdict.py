@@ -1,11 +1,10 @@
 """What a run can become, said before it trains and after it, with the commands that would help most."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from ..base.metrics import bleu_tokenizer
-from .evaluation.curves import points_of, predict
 from .evaluation.verdict import RANKS, Measured, expected, rank
 from .plan.arguments import Settings
 from .plan.starts import published_starts
@@ -37,9 +36,7 @@ def forecast(settings: Settings, pairs: int, wanted: float) -> list[str]:
     ]
 
 
-def conclusion(
-    settings: Settings, pairs: int, wanted: float, metrics: Mapping[str, Any], history: Sequence[Mapping[str, Any]]
-) -> list[str]:
+def conclusion(settings: Settings, pairs: int, wanted: float, metrics: Mapping[str, Any]) -> list[str]:
     """What the finished run is, by its scores, and what would help.
 
     Args:
@@ -47,7 +44,6 @@ def conclusion(
         pairs: The training pairs.
         wanted: The passes before `hours` lowered them.
         metrics: The metrics of the run.
-        history: The log of the run.
     """
     measured = Measured.of(metrics)
     if measured is None:
@@ -57,7 +53,7 @@ def conclusion(
     if measured.is_unsure:
         scores += " (too few to be sure)"
     first = f"Verdict: {found.name}: {pairs:,} pairs, {scores}; {found.use}."
-    gains = _gains(settings, pairs, history, measured.chrf)
+    gains = _gains(settings, pairs, measured.chrf)
     if found == RANKS[-1]:
         return [first, *gains]
     return [first, *gains, *([] if gains else _all_passes(settings, wanted)), *_help(settings)]
@@ -76,22 +72,20 @@ def _is_spaced(settings: Settings) -> bool:
     return bleu_tokenizer(settings.data.target_language, settings.translator.bleu_tokenizer) == SPACED
 
 
-def _gains(settings: Settings, pairs: int, history: Sequence[Mapping[str, Any]], chrf: float) -> list[str]:
-    """What twice the training and twice the pairs would bring, by the curve of a new model's run and by others.
+def _gains(settings: Settings, pairs: int, chrf: float) -> list[str]:
+    """What twice the passes and twice the pairs would bring to a new model, as they did to the measured runs.
 
-    The others say nothing about a run whose `chrf` is better than theirs.
+    These say nothing about a run whose `chrf` is better than theirs.
     """
-    if settings.translator.init_from or _is_example(settings):
+    training = settings.training
+    passes = training.num_train_epochs
+    if settings.translator.init_from or _is_example(settings) or not _is_spaced(settings):
         return []
-    gains, points = {}, points_of(history)
-    end, later = predict(points), predict(points, 2.0)
-    if end is not None and later is not None:
-        hours = settings.training.hours
-        gains["twice the passes" if hours is None else f"--hours {2 * hours:g}"] = later.middle - end.middle
-    if _is_spaced(settings):
-        passes = settings.training.num_train_epochs
-        low, high = (sum(expected(count, passes)) / 2 for count in (pairs, 2 * pairs))
-        gains["twice the pairs"] = high - low if chrf <= expected(pairs, passes)[1] else 0.0
+    if chrf > expected(pairs, passes)[1]:
+        return []
+    longer = "twice the passes" if training.hours is None else f"--hours {2 * training.hours:g}"
+    more = {longer: (pairs, 2 * passes), "twice the pairs": (2 * pairs, passes)}
+    gains = {what: (sum(expected(*size)) - sum(expected(pairs, passes))) / 2 for what, size in more.items()}
     said = [f"{gain:+.1f} chrF++ with {what}" for what, gain in gains.items() if gain >= LEAST_GAIN]
     return [f"  to be expected: {', '.join(said)}"] if said else []
 

@@ -92,12 +92,11 @@ def build_translator(
 def pseudo_translator(
     lengthened: bool = False,
     checks: Checks = Checks("copy"),  # noqa: B008
-    split_sentences: bool | None = None,
+    execution: Execution = Execution(),  # noqa: B008
 ) -> Translator:
     """A translator without a model; `lengthened` is that of [`pseudo_engine`], the rest of [`Translator`]."""
     from .engines.pseudo import CharacterTokenizer, pseudo_engine
 
-    execution = Execution(split_sentences=split_sentences)
     return Translator(pseudo_engine(lengthened), CharacterTokenizer(), checks=checks, execution=execution)
 
 

@@ -1,5 +1,6 @@
 """What callers give to a translator (the search, checks, execution), what they get back, and what an engine does."""
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -12,9 +13,9 @@ from ..model.profile_glossa import TextProfile
 OnError = Literal["stop", "blank", "copy"]
 ENGINES = ("auto", "torch", "ctranslate2")  # as commands name them
 Batch = list[list[int]]  # the token ids of some sources
-# How a match of a memory was used: as it is, with numbers and the like of the text, read by the model, or not at all,
-# since it is too long with its sentence, or the model finds its translation without it more probable.
-COPIED, REPAIRED, READ, UNUSED = "copied", "repaired", "read", "unused"
+# How a match of a memory was used: as it is, with numbers and the like of the text, as it is though its text differs,
+# read by the model, or not at all: the model has not learned it, or finds its translation without it more probable.
+COPIED, REPAIRED, TAKEN, READ, UNUSED = "copied", "repaired", "taken", "read", "unused"
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class UsedMatch(NamedTuple):
 
     Attributes:
         score: How similar its source is, from 0 to 100.
-        use: How it was used: `COPIED`, `REPAIRED`, `READ` or `UNUSED`.
+        use: How it was used: `COPIED`, `REPAIRED`, `TAKEN`, `READ` or `UNUSED`.
         source: Its source in the memory, or "" where people do not see it.
         target: Its translation in the memory, or "" likewise.
         memory: The file of the memory.
@@ -141,12 +142,14 @@ class Execution:
         split_sentences: Translate text sentence by sentence, and join the translations with the white space between.
             A model of single sentences often translates only the first one. What is too long is cut until it fits.
             The default comes from the model's config.
+        kept: Patterns of what translations have as it is, such as placeholders of a program's own.
     """
 
     batch_tokens: int = 4096
     shared: bool = False
     run_batches: Callable[[list[Batch], Search, bool], list[list[Translation]]] | None = None
     split_sentences: bool | None = None
+    kept: tuple[re.Pattern[str], ...] = ()
 
 
 class Engine(ABC):

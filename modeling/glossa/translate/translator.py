@@ -1,6 +1,6 @@
 """Translate texts with a trained model: every text goes through `Translator.translate_segments`."""
 
-from bisect import bisect_right
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
@@ -12,10 +12,10 @@ from ..base.errors import GlossaError
 from ..model.batches_glossa import check_beams, fits
 from ..model.segments_glossa import Segment, as_model_reads, has_more, segment_text
 from ..model.sentences_glossa import clean_text
-from ..model.spans_glossa import Span, find_spans
+from ..model.spans_glossa import Span, find_spans, with_others
 from .confidence import FEWEST, UNCERTAIN
 from .engines.generate import GenerateEngine
-from .interface import Checks, Engine, Execution, Search, Translation
+from .interface import UNUSED, Checks, Engine, Execution, Search, Translation
 from .languages import Languages, tag_problem, take_tag
 from .second_try import SecondTry
 from .sentences import Asked, SentenceTranslator
@@ -111,8 +111,14 @@ class Translator:
         other.recall = recall
         return other
 
+    def with_kept(self, kept: Sequence[re.Pattern[str]]) -> "Translator":
+        """This translator with other patterns of what translations keep. Both share all that they have loaded."""
+        other = copy(self)
+        other.execution = replace(self.execution, kept=tuple(kept))
+        return other
+
     def translates_as(self, other: "Translator") -> bool:
-        """Whether both translate sentences alike, since they differ in their memories at most."""
+        """Whether both translate sentences alike, since they differ at most in their memories and patterns."""
         return self._by_language is other._by_language
 
     def translate(
@@ -176,7 +182,7 @@ class Translator:
             return Text(tagged, [whole])
         # A blank text has no language: any will do.
         translator = self._in_language(language if language in allowed else next(iter(allowed), None))
-        spans = spans_of(tagged)
+        spans = spans_of(tagged, self.execution.kept)
         segments = self._segments(tagged.text, spans, translator.tokenizer)
         sentences, start = [], 0
         for index, segment in enumerate(segments):
@@ -242,7 +248,11 @@ class Translator:
             self._translate_segments(own, self._in_language(language), progress)
 
     def _translate_segments(self, sentences: list[Sentence], translator: SentenceTranslator, progress: bool) -> None:
-        asked = [Asked(each.asked, each.target.prefix, each.match.text, each.match.used) for each in sentences]
+        matches = [each.match.used for each in sentences]
+        asked = [
+            Asked(each.asked, each.target.prefix, each.match.text, used)
+            for each, used in zip(sentences, matches, strict=True)
+        ]
         for sentence, found in zip(sentences, translator.translate(asked, progress), strict=True):
             sentence.translations = found
         again = [sentence for sentence in sentences if sentence.lacks_sentinels]
@@ -254,6 +264,9 @@ class Translator:
             sentence.translations = found
         broken = [sentence for sentence in sentences if not sentence.write(sentence.translations)]
         SecondTry(translator, self.aligner(translator)).translate(sentences, broken)
+        for sentence, used in zip(sentences, matches, strict=True):
+            for each in sentence.translations:  # a second search has not read the match
+                each.matches = each.matches or [match._replace(use=UNUSED) for match in used]
 
     def _read(self, segment: Segment, numbered: bool) -> Segment:
         return as_model_reads(segment, self.engine.profile, numbered)
@@ -305,15 +318,9 @@ class Translator:
         return [text.with_tags(links) for text in texts]
 
 
-def spans_of(tagged: Tagged) -> list[Span]:
+def spans_of(tagged: Tagged, kept: Sequence[re.Pattern[str]] = ()) -> list[Span]:
     """The spans of a text: parts that stand for themselves, and what [`find_spans`] finds in the rest of it."""
-    own = [span for span, _ in tagged.alone]  # from left to right
-    found = []
-    for span in find_spans(tagged.text):
-        following = bisect_right(own, span.start, key=lambda each: each.end)
-        if following == len(own) or own[following].start >= span.end:
-            found.append(span)
-    return sorted([*own, *found])
+    return with_others([span for span, _ in tagged.alone], find_spans(tagged.text, kept))
 
 
 def _goes_on(segments: Sequence[Segment], index: int) -> bool:

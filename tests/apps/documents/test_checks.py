@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from refusals import refused
 
 from glossa.apps.documents.checks import Checks, length_ratio
 from glossa.apps.documents.formats.format import LanguagePair, TextPair
@@ -70,7 +71,7 @@ def test_the_form_for_one_may_leave_out_the_number_but_adds_no_other():
     assert checks.find(TextPair(1, "%d file", "Eine Datei", several="%d files")) == []
     assert checks.find(TextPair(1, "One file", "%d Datei", several="%d files")) == []
     (found,) = checks.find(TextPair(1, "%d file", "Datei %s", several="%d files"))
-    assert found == ("placeholders", "missing: %1$d, added: %1$s")
+    assert found == ("placeholders", "missing: %d, added: %s")
 
 
 def test_files_are_checked_and_the_status_says_so(tmp_path, capsys):
@@ -117,3 +118,38 @@ def test_lines_of_two_files_with_a_glossary_and_forbidden_words(tmp_path, capsys
     first, second = capsys.readouterr().out.splitlines()
     assert first.endswith("de:1: terms: pump is not Pumpe")
     assert second.endswith("de:1: forbidden: Ding")
+
+
+def test_placeholders_are_named_as_texts_have_them():
+    checks = Checks(LanguagePair("en", "de"))
+    assert checks.find(TextPair(1, "Open %s and %d", "Öffne %s"))[0].detail == "missing: %d"
+    assert checks.find(TextPair(1, "Open %2$s and %1$d", "Öffne %2$s"))[0].detail == "missing: %1$d"
+    (found,) = checks.find(TextPair(1, "Save %s to %d", "%d nach %s"))
+    assert found.detail == "in another order: %s %d; number them, as in %1$s"
+
+
+def test_particles_and_counters_follow_placeholders():
+    assert rules("Delete {0, plural} and %1$s", "{0, plural}을 %1$s을 삭제", "ko") == set()
+    assert rules("Delete %s, %d files and %1", "%s를 %d개 파일 %1을 삭제", "ko") == set()
+    assert rules("Delete %s", "을 삭제", "ko") == {"placeholders"}
+
+
+def test_folders_other_names_and_files_without_texts(tmp_path, capsys):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.po").write_text('msgid ""\nmsgstr ""\n\nmsgid "Open"\nmsgstr "Öffnen."\n')
+    (tmp_path / "in" / "b.md").write_text("text")
+    (tmp_path / "in" / "c.po").write_text("damaged")
+    (tmp_path / "in" / "d.po").write_text('msgid ""\nmsgstr ""\n')
+    with pytest.raises(SystemExit):
+        main([str(tmp_path / "in")])
+    said = capsys.readouterr()
+    assert [line.rpartition("/")[2] for line in said.out.splitlines()] == [
+        "a.po:5: end: 'Open' and 'Öffnen.' end differently"
+    ]
+    assert "3 of 4 files have translations by their names" in said.err
+    assert "c.po, line 1" in said.err and "d.po has no texts with translations." in said.err
+    (tmp_path / "in" / "d.po").rename(tmp_path / "other.txt")
+    refused("Nothing was checked", main, [str(tmp_path / "other.txt"), "--format", "po"])
+    refused("Nothing was checked", main, [str(tmp_path / "other.txt")])
+    assert "PO, XLIFF, TMX, TS, CSV or TSV, or --format" in capsys.readouterr().err
+    refused("'xx123' is no language", main, [str(tmp_path / "in"), "--target_language", "xx123"])

@@ -8,7 +8,8 @@ from apps.documents.packed import members, pack
 from refusals import refused
 from translating import KNOWN, Given, shouted, translated
 
-from glossa.apps.documents.formats.keys import Keys
+from glossa.apps.documents.formats.format import Chosen
+from glossa.apps.documents.formats.keys import COLUMNS, Keys
 from glossa.apps.documents.job import DocumentJob
 from glossa.cli.translate import main
 from glossa.translate.engines.pseudo import undo
@@ -269,11 +270,12 @@ def test_columns_of_a_table_are_translated_in_place(tmp_path):
     """With the case `csv-text-columns`."""
     path = tmp_path / "a.csv"
     path.write_text('id,title,text\n1,Our book,"A ""big"" one, red"\n2,A cat,\n')
-    DocumentJob(path, tmp_path / "b.csv", languages=KNOWN, keys=Keys.of("t*")).run(Given(lambda text: f"{text}, x"))
+    job = DocumentJob(path, tmp_path / "b.csv", languages=KNOWN, chosen=Chosen(columns=Keys.of("t*", COLUMNS)))
+    job.run(Given(lambda text: f"{text}, x"))
     assert (
         tmp_path / "b.csv"
     ).read_text() == 'id,title,text\n1,"Our book, x","A ""big"" one, red, x"\n2,"A cat, x",\n'
-    refused("choose the columns that are translated in place with --keys", translated, path)
+    refused("choose the columns with --columns", translated, path)
 
 
 def test_numbers_alone_are_no_part_of_a_sentence(tmp_path):

@@ -8,6 +8,7 @@ import yaml
 from refusals import refused
 from translating import KNOWN, Given
 
+from glossa.apps.documents.formats.format import Chosen
 from glossa.apps.documents.formats.keys import Keys
 from glossa.apps.documents.job import DocumentJob
 from glossa.base.errors import GlossaError
@@ -20,7 +21,7 @@ POST = {
 
 
 def run(source: Path, keys: str) -> None:
-    job = DocumentJob(source, source.with_name("out"), languages=KNOWN, keys=Keys.of(keys))
+    job = DocumentJob(source, source.with_name("out"), languages=KNOWN, chosen=Chosen(Keys.of(keys)))
     job.run(Given(str.upper))
 
 
@@ -48,7 +49,12 @@ def test_a_pattern_that_no_text_has_is_refused_by_name(tmp_path):
     with pytest.raises(GlossaError, match=r"no text has the keys count, menu\. Others are menu\.open\."):
         run(tmp_path / "a.json", "title,count,menu")
     (tmp_path / "a.md").write_text("The sea\n")
-    refused(r"no text has the keys title\. Only JSON and YAML have keys\.", run, tmp_path / "a.md", "title")
+    refused(
+        r"no text has the keys title\. Only JSON and YAML have keys; tables have --columns\.",
+        run,
+        tmp_path / "a.md",
+        "title",
+    )
     assert not (tmp_path / "out").exists() and not (tmp_path / "out.parts").exists()
 
 
@@ -62,7 +68,7 @@ def test_in_a_folder_a_pattern_is_for_any_file(tmp_path):
 
 
 def test_keys_of_the_command(tmp_path, tiny_run, capsys):
-    refused("--keys is for documents in JSON, YAML and tables", main, ["some/model", "--keys", "title"])
+    refused("--keys is for documents in JSON and YAML, --columns for tables", main, ["some/model", "--keys", "title"])
     (tmp_path / "a.json").write_text('{"a": "a k.", "b": "a k."}')
     files = ["--input", str(tmp_path / "a.json"), "--output", str(tmp_path / "b.json"), "--engine", "torch"]
     refused("give patterns separated by commas", main, [str(tiny_run), *files, "--keys", "a,,b"])

@@ -5,12 +5,14 @@ import re
 import xml.etree.ElementTree as etree
 
 import pytest
+from refusals import refused
 from small_models import knows
 from translating import KNOWN, Given
 
-from glossa.apps.documents.formats.format import Opened
+from glossa.apps.documents.formats.format import Chosen, Opened
 from glossa.apps.documents.job import DocumentJob
 from glossa.apps.documents.resuming import SavedTranslations
+from glossa.cli.translate import main
 from glossa.model.spans_glossa import MEMORY
 from glossa.translate.memory.store import Memory
 from glossa.translate.memory.units import Unit
@@ -32,6 +34,7 @@ def translator():
 
 def translated(translator, path, report=None):
     target = path.with_name(f"new-{path.name}")
+    target.unlink(missing_ok=True)
     DocumentJob(path, target, languages=KNOWN).run(translator, report, report is not None)
     return etree.parse(target).getroot()
 
@@ -180,3 +183,69 @@ def test_texts_of_menus_are_found_with_and_without_accelerators(translator, tmp_
     texts = ["_Remove all", "Remove all", "Keep all", "Clos_e all"]
     entries = "".join(f'msgid "{text}"\nmsgstr ""\n\n' for text in texts)
     assert po_texts(translator, tmp_path, entries) == ["To_ut effacer", "Tout effacer", "Tout garder", "Tout f_ermer"]
+
+
+OTHER = [*UNITS, Unit("Save the old files", "Enregistrer les vieux fichiers"), Unit("A <b>big</b> dog\nsits", "Chien")]
+
+
+def plain(taken=float("inf")):
+    """A translator whose model reads no matches."""
+    made = Given(str.upper)
+    memory = Memory.temporary(())
+    memory.add([Unit(*pair) if isinstance(pair, tuple) else pair for pair in OTHER])
+    made.recall = Recall([memory], taken=taken)
+    return made
+
+
+def po_entry(translator, tmp_path, entry):
+    (tmp_path / "a.po").write_text(f'msgid ""\nmsgstr "Language: fr\\n"\n\n{entry}')
+    (tmp_path / "b.po").unlink(missing_ok=True)
+    job = DocumentJob(
+        tmp_path / "a.po", tmp_path / "b.po", languages=KNOWN, chosen=Chosen(only=("untranslated", "fuzzy"))
+    )
+    job.run(translator)
+    return (tmp_path / "b.po").read_text().partition("\n\n")[2]
+
+
+NEAR_PO = "#. 88%: Open the box now. → Ouvrez la boîte.\n"
+
+
+def test_a_model_that_reads_no_matches_shows_them_in_xliff(tmp_path):
+    unit = f'<trans-unit id="1"><source>{NEAR}</source></trans-unit>'
+    (match,) = translated(plain(), xliff_1(tmp_path, unit)).iter(f"{NAME}alt-trans")
+    assert match.get("match-quality") == "88%" and [each.text for each in match] == list(UNITS[0])
+    (unit,) = translated(plain(80), xliff_1(tmp_path, unit)).iter(f"{NAME}trans-unit")
+    target = unit.find(f"{NAME}target")
+    assert target.text == UNITS[0][1]
+    assert target.attrib == {"state": "needs-review-translation", "state-qualifier": "fuzzy-match"}
+
+
+def test_matches_are_comments_in_po(tmp_path):
+    entry = f'# me\n#. of programmers\n#: a.c:1\n#, c-format\nmsgid "{NEAR}"\nmsgstr ""\n'
+    assert po_entry(plain(), tmp_path, entry) == entry.replace("#: a", f"{NEAR_PO}#: a").replace(
+        '""', f'"{NEAR.upper()}"'
+    )
+    for before in ("", '#, fuzzy\n#| msgid "Older"\n'):
+        found = po_entry(plain(), tmp_path, f'{before}msgctxt "x"\nmsgid "{NEAR}"\nmsgstr "{before and "Vieux"}"\n')
+        assert found == f'{NEAR_PO}msgctxt "x"\nmsgid "{NEAR}"\nmsgstr "{NEAR.upper()}"\n'
+    copied = po_entry(plain(), tmp_path, 'msgid "Good day."\nmsgstr ""\n')
+    assert copied == 'msgid "Good day."\nmsgstr "Bonjour."\n'
+
+
+def test_a_match_that_is_taken_is_fuzzy_with_its_source_in_po(tmp_path):
+    for before in ("", "#: a.c:1\n", '#, fuzzy\n#| msgid "Older"\n'):
+        found = po_entry(plain(80), tmp_path, f'{before}msgid "{NEAR}"\nmsgstr "{"x" * ("|" in before)}"\n')
+        kept = before if ":" in before else ""
+        assert found == f'{kept}#, fuzzy\n#| msgid "Open the box now."\nmsgid "{NEAR}"\nmsgstr "Ouvrez la boîte."\n'
+
+
+def test_plural_forms_have_the_matches_of_all_and_stay_fuzzy(tmp_path):
+    entry = f'msgid "{NEAR}"\nmsgid_plural "Save the new files"\nmsgstr[0] ""\nmsgstr[1] ""\n'
+    found = po_entry(plain(), tmp_path, entry)
+    assert found.startswith(f"{NEAR_PO}#. 8") and "Save the old files → Enregistrer les vieux fichiers\nmsgid" in found
+    found = po_entry(plain(88), tmp_path, entry)  # the plural is below
+    assert found.startswith("#. 8") and "vieux fichiers\n#, fuzzy\nmsgid" in found and "#|" not in found
+
+
+def test_the_command_takes_matches(tmp_path, tiny_run):
+    refused("--take_matches needs a memory", main, [str(tiny_run), "--take_matches", "80"])

@@ -8,7 +8,8 @@ from apps.documents.packed import members
 from refusals import refused
 from translating import KNOWN
 
-from glossa.apps.documents.formats.keys import Keys
+from glossa.apps.documents.formats.format import Chosen
+from glossa.apps.documents.formats.keys import COLUMNS, Keys
 from glossa.apps.documents.job import DocumentJob
 from glossa.cli.translate import main
 from glossa.translate.build import pseudo_translator
@@ -23,12 +24,12 @@ def accented(text):
     return "".join(pseudo_engine().function(part) if number % 2 else part for number, part in enumerate(parts))
 
 
-def of_case(folder, case, name, languages=KNOWN, keys=None):
+def of_case(folder, case, name, languages=KNOWN, columns=None):
     """What `--pseudo` makes of a shared case: its text, or its members."""
     source = CASES / case
     if not source.exists():
         pytest.skip("needs the cases of ../shared")
-    job = DocumentJob(source / name, folder / name, languages=languages, keys=keys)
+    job = DocumentJob(source / name, folder / name, None, languages, chosen=Chosen(columns=columns))
     job.run(pseudo_translator())
     found = folder / name
     if zipfile.is_zipfile(found):
@@ -78,7 +79,7 @@ def test_what_stays_in_shared_cases(tmp_path):
     assert all(f"<t>{text}</t>" in found for text in ("Yes", "No", "The cat"))
     found = of_case(tmp_path, "desk/xliff-locked", "memoq.xlf")
     assert found.count('<target xml:space="preserve"></target>') == 1
-    found = of_case(tmp_path, "desk/csv-text-columns", "q.csv", keys=Keys.of("title,description"))
+    found = of_case(tmp_path, "desk/csv-text-columns", "q.csv", columns=Keys.of("title,description", COLUMNS))
     assert undo(found).endswith("1,Our book,A book about cats.,https://example.org/1\n") and "Our" not in found
     found = of_case(tmp_path, "desk/properties-messageformat-apostrophe", "a.properties")
     assert undo(found.encode().decode("unicode_escape")).startswith("found=We do not find the {0}.\n")

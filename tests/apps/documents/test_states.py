@@ -6,7 +6,7 @@ import pytest
 from refusals import refused
 from translating import Given
 
-from glossa.apps.documents.formats.format import LanguagePair
+from glossa.apps.documents.formats.format import Chosen, LanguagePair
 from glossa.apps.documents.job import DocumentJob
 from glossa.cli.translate import main
 
@@ -48,7 +48,9 @@ FILES = {"a.po": PO, "a.ts": TS, "a.xlf": XLIFF, "a.xcstrings": CATALOG}
 def translated(folder, name, only=("untranslated",), review=False):
     (folder / name).write_text(FILES.get(name, "A cat"), encoding="utf-8")
     (folder / "out").unlink(missing_ok=True)
-    job = DocumentJob(folder / name, folder / "out", languages=LanguagePair("en", "fr"), only=only, for_review=review)
+    job = DocumentJob(
+        folder / name, folder / "out", None, LanguagePair("en", "fr"), chosen=Chosen(only=only), for_review=review
+    )
     job.run(Given(str.upper))
     return (folder / "out").read_text(encoding="utf-8")
 
@@ -96,6 +98,8 @@ def test_other_documents_of_a_folder_are_translated_as_usual(tmp_path):
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.po").write_text(PO)
     (tmp_path / "in" / "b.md").write_text("A cat")
-    job = DocumentJob(tmp_path / "in", tmp_path / "out", languages=LanguagePair("en", "fr"), only=("fuzzy",))
+    job = DocumentJob(
+        tmp_path / "in", tmp_path / "out", None, LanguagePair("en", "fr"), chosen=Chosen(only=("fuzzy",))
+    )
     job.run(Given(str.upper))
     assert (tmp_path / "out" / "b.md").read_text() == "A CAT" and "OLD" in (tmp_path / "out" / "a.po").read_text()

@@ -159,3 +159,40 @@ def test_a_job_with_another_older_version_is_another_job(tmp_path):
         (tmp_path / "old.json").write_text(content)
         found.append(json.dumps(settings_of(Namespace(glossary=None, update=tmp_path / "old.json"), ())))
     assert found[0] != found[1]
+
+
+def test_an_older_file_that_is_no_translation_into_the_language_is_named(tmp_path, capsys):
+    texts = [
+        "The old dog sleeps in the garden.",
+        "Nobody knows where the boat is now.",
+        "We will buy the house next year.",
+    ]
+    german = [
+        "Der alte Hund schläft im Garten.",
+        "Niemand weiß, wo das Boot jetzt ist.",
+        "Wir kaufen das Haus im Jahr darauf.",
+    ]
+    french = [
+        "Le vieux chien dort dans le jardin.",
+        "Personne ne sait où est le bateau.",
+        "Nous achèterons la maison.",
+    ]
+    new, same, other, right = (
+        json.dumps(dict(zip("abc", own, strict=True))) for own in (texts, texts, german, french)
+    )
+    updated(tmp_path, "a.json", new, same)
+    assert "3 of 3 values of --update are those of this file. Is it a translation?" in capsys.readouterr().err
+    updated(tmp_path, "a.json", new, other)
+    assert "the values of --update look like German, not French" in capsys.readouterr().err
+    updated(tmp_path, "a.json", new, right)
+    assert len(capsys.readouterr().err.splitlines()) == 2  # what stays, and the summary
+    files = ["--input", str(tmp_path / "a.json"), "--output", str(tmp_path / "b.json")]
+    refused("--update is the file of --input", main, ["--pseudo", *files, "--update", str(tmp_path / "a.json")])
+
+
+def test_a_model_next_to_pseudo_and_an_unknown_language_are_refused(tmp_path):
+    refused("does not use a/model", main, ["--pseudo", "a/model"])
+    refused("does not use a/model", main, ["a/model", "--pseudo"])
+    (tmp_path / "a.json").write_text('{"a": "A cat"}')
+    files = ["--input", str(tmp_path / "a.json"), "--output", str(tmp_path / "b.json")]
+    refused("'xx123' is no language", main, ["--pseudo", *files, "--target_language", "xx123"])

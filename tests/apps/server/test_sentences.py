@@ -1,6 +1,7 @@
 """Sentences that are sent as they are translated."""
 
 import json
+import re
 import threading
 
 import pytest
@@ -166,3 +167,23 @@ def test_it_is_only_there_where_it_is_asked_for_and_known(own_url):
     for ways in ({"source": "fr", "target": "en"}, {"target": "de"}, {"target": "en"}):  # none, by French, the same
         found = ask(own_url, q="a k.", confidence=True, **ways).json()
         assert found["confidence"] is None and found["translatedText"]
+
+
+def test_texts_that_a_request_and_a_server_keep(own_service, own_url):
+    text = "a [[k]] o."
+    own_service.models.kept = (re.compile(r"\[\[.*?\]\]"),)
+    try:
+        streamed = " ".join(each.get("translatedText", "") for each in lines(stream(own_url, q=text)))
+        assert "[[k]]" in streamed and "[[k]]" in ask(own_url, q=text).json()["translatedText"]
+    finally:
+        own_service.models.kept = ()
+    for keep in ("[[k]]", ["x", "[[k]]"]):
+        assert "[[k]]" in ask(own_url, q=text, keep=keep).json()["translatedText"]
+    assert ask(own_url, q=text, keep="[[.*").json() == ask(own_url, q=text).json()  # a text, no pattern
+    file = {"file": ("a.json", json.dumps({"a": text}))}
+    fields = {"source": "en", "target": "fr", "keep": "[[k]]"}
+    answer = requests.post(f"{own_url}/translate_file", data=fields, files=file, timeout=60).json()
+    assert "[[k]]" in requests.get(answer["translatedFileUrl"], timeout=60).text
+    for keep in ("", "x" * 101, ["x"] * 101, [1], 5):
+        refused = ask(own_url, q=text, keep=keep)
+        assert (refused.status_code, refused.json()["error"][:25]) == (400, "keep must be a text of 1 ")

@@ -99,13 +99,21 @@ def test_a_teacher_without_a_license_is_said_at_once_and_a_damaged_record_by_nam
     refused(r"pairs\.jsonl\.teachers\.json, .* is damaged", read_teachers, [str(tmp_path / "pairs.jsonl")])
 
 
-def test_additions_and_answers_in_another_language_are_counted(stub, tmp_path, capsys):
+def test_additions_and_answers_in_another_language_are_counted(stub, tmp_path, capsys, caplog):
     english = "This is an answer in English, the language of the text, and not a translation of it."
     stub.answers[:] = [content("Translation: rouge"), content(english), content('"vert"')]
     assert [row[1] for row in ask(stub, tmp_path, "--teacher_requests", "1")] == ["rouge", "vert"]
     printed = capsys.readouterr().out
     assert "Taken off answers: an introduction (1), quotation marks (1)." in printed
-    assert "1 in another language" in printed or "1 too long" in printed
+    assert "Translations dropped: 1 too long." in printed
+    assert caplog.messages.count(f"'blue' is answered with {english!r}, which is dropped: too long.") == 1
+
+
+def test_an_answer_in_another_language_is_dropped(stub, tmp_path, capsys):
+    text, english = "The old house is near the river.", "The old house stands near the river and the bridge."
+    stub.answers[:] = [content(english)]
+    assert ask(stub, tmp_path, text=f"{text}\n") == []
+    assert "Translations dropped: 1 in another language." in capsys.readouterr().out
 
 
 def test_several_answers_are_asked_for_and_the_one_closest_to_the_others_is_kept(stub, tmp_path):

@@ -67,6 +67,11 @@ class Analysis:
                     amounts |= {band: amounts[band].plus(own), ALL: amounts[ALL].plus(own)}
         return amounts
 
+    @property
+    def bands(self) -> tuple[str, ...]:
+        """The bands that segments may have: without a memory, all are new or repeated."""
+        return tuple(band for band in BANDS if self.memory is not None or band not in LOWEST or band == "new")
+
     def _segments(self, text: Text) -> Iterator[tuple[str, str]]:
         """The segments of a text with words, each with its band. A text that the memory has as a whole is exact."""
         context = text.tagged.context

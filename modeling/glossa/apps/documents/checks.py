@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ...base.same_numbers import same_numbers
 from ...model.facts_glossa import WIDE, TextFacts
-from ...model.spans_glossa import ANY_SPAN
+from ...model.spans_glossa import ANY_SPAN, MARK
 from ...readers.segments import DIRECTIVE
 from ...translate.plausibility import find_problem
 from ...translate.search.constraints import Forbidden
@@ -65,6 +65,7 @@ class Checks:
         glossary: Terms that translations must have.
         forbidden: Words that no translation may have.
         length_ratio: Characters of a translation for each character of its text, if known.
+        kept: Patterns of what translations keep, besides placeholders that all programs have.
         known: The translation of each text and its place, by text and context, of the pairs that were checked.
     """
 
@@ -72,6 +73,7 @@ class Checks:
     glossary: Glossary | None = None
     forbidden: Sequence[str] = ()
     length_ratio: float | None = None
+    kept: Sequence[re.Pattern[str]] = ()
     known: dict[tuple[str, str | None], tuple[str, str]] = field(default_factory=dict)
 
     def find(self, pair: TextPair, place: str = "") -> list[Found]:
@@ -82,10 +84,11 @@ class Checks:
             return [Found("untranslated", pair.unfinished or "the translation is empty")]
         source, target = html.unescape(pair.source), html.unescape(pair.target)
         source, target = without_accelerators(source, target)
-        spans = _spans(source), _spans(target)
-        plain = ANY_SPAN.sub("\ufffc", source), ANY_SPAN.sub("\ufffc", target)
+        spans = _spans(source, self.kept), _spans(target, self.kept)
+        plain = ANY_SPAN.sub(MARK, source), ANY_SPAN.sub(MARK, target)
         return [
             *self._plausible(*plain, bool(pair.several)),
+            *_too_long(_TAG.sub("", pair.target), pair.most),
             *_different(*spans, pair.several),
             *([] if pair.several else self._numbers(source, target)),
             *_spaces(source, target, plain),
@@ -131,13 +134,30 @@ class Checks:
 
 def _measure(found: re.Match[str]) -> str:
     """A span as numbers are compared in it: only measures have any."""
-    return found[0] if found["measure"] else "\ufffc"
+    return found[0] if found["measure"] else MARK
 
 
-def _spans(text: str) -> dict[str, Counter[str]]:
-    """The tags, placeholders and addresses of a text. Directives of printf have the number of their argument."""
+class _Spans(NamedTuple):
+    """The tags, placeholders and addresses of a text. Directives of printf have the number of their argument.
+
+    `written` has those that the text writes without this number.
+    """
+
+    kinds: dict[str, Counter[str]]
+    written: dict[str, str]
+
+    def shown(self, own: Counter[str]) -> Counter[str]:
+        """Some of them as they are in the text."""
+        return Counter(self.written.get(each, each) for each in own.elements())
+
+
+def _spans(text: str, kept: Sequence[re.Pattern[str]] = ()) -> _Spans:
     kinds: dict[str, Counter[str]] = {"tags": Counter(), "placeholders": Counter(), "addresses": Counter()}
+    written: dict[str, str] = {}
     argument = 0
+    for pattern in kept:
+        kinds["placeholders"].update(found[0] for found in pattern.finditer(text))
+        text = pattern.sub(MARK, text)
     for found in ANY_SPAN.finditer(text):
         own = found[0]
         if found["address"]:
@@ -151,20 +171,28 @@ def _spans(text: str) -> dict[str, Counter[str]]:
             if directive and not directive["number"]:
                 argument += 1
                 own = f"%{argument}${directive['rest']}"
+                written[own] = found[0]
             kinds["placeholders"][own] += 1
-    return kinds
+    return _Spans(kinds, written)
 
 
-def _different(source: dict[str, Counter[str]], target: dict[str, Counter[str]], several: str) -> Iterator[Found]:
-    for kind, own in source.items():
-        lost, added = own - target[kind], target[kind] - own
-        if kind == "placeholders" and several and not added - _spans(html.unescape(several))[kind]:
+def _different(source: _Spans, target: _Spans, several: str) -> Iterator[Found]:
+    for kind, own in source.kinds.items():
+        lost, added = own - target.kinds[kind], target.kinds[kind] - own
+        if kind == "placeholders" and several and not added - _spans(html.unescape(several)).kinds[kind]:
             continue
         if lost or added:
-            yield Found(kind, _changes(lost, added))
+            yield Found(kind, _changes(source.shown(lost), target.shown(added)))
+
+
+def _too_long(target: str, most: int) -> Iterator[Found]:
+    if 0 < most < len(target):
+        yield Found("long", f"{len(target)} characters, and the file allows {most}")
 
 
 def _changes(lost: Counter[str], added: Counter[str]) -> str:
+    if lost == added:
+        return f"in another order: {' '.join(lost.elements())}; number them, as in %1$s"
     parts = [("missing", lost), ("added", added)]
     return ", ".join(f"{word}: {' '.join(sorted(own.elements()))}" for word, own in parts if own)
 

@@ -3,7 +3,7 @@
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -11,14 +11,13 @@ from tqdm.auto import tqdm
 
 from ...base.errors import GlossaError
 from ...base.jobs.records import begin_job, lock_output
-from ...translate.interface import COPIED, Translation, UsedMatch
+from ...translate.interface import COPIED, TAKEN, Translation, UsedMatch
 from ...translate.loading import stamp_models
 from ...translate.review import Problems, find_problems
 from ...translate.search.terms import count
 from ...translate.texts.text import Sentence, Text
 from .formats import LINES
-from .formats.format import UNKNOWN, UNTRANSLATED, LanguagePair, Opened
-from .formats.keys import Keys
+from .formats.format import UNKNOWN, UNTRANSLATED, Chosen, LanguagePair, Opened
 from .formats.opening import find_format, format_of, format_of_file, open_document
 from .places import Document, Edit, Place, Recalled, compose, line_numbers
 from .resuming import SavedTranslations, Translate
@@ -42,9 +41,8 @@ class DocumentJob:
         languages: The languages.
         settings: The settings that translations depend on. A job continues an interrupted one with the same settings.
         models: The names of the models. A job continues an interrupted one with the same content of models.
-        keys: The keys in JSON and YAML whose values are translated; None for all.
+        chosen: Which texts are translated.
         old: A translation of an older version of the file, or the folder of these; its values stay.
-        only: Which entries of catalogs are translated, of `UNTRANSLATED` and `FUZZY`.
         for_review: Whether catalogs say of all new translations that they are to be reviewed.
         previous: This older version, or the folder of these; values that have changed since are translated again.
     """
@@ -55,10 +53,9 @@ class DocumentJob:
     languages: LanguagePair = UNKNOWN
     settings: dict[str, Any] = field(default_factory=dict)
     models: Sequence[str] = ()
-    keys: Keys | None = None
+    chosen: Chosen = Chosen()  # noqa: RUF009  # frozen
     old: Path | None = None
     previous: Path | None = None
-    only: Sequence[str] = (UNTRANSLATED,)
     for_review: bool = False
 
     def files(self) -> list[tuple[Path, Path, str]]:
@@ -123,20 +120,20 @@ class DocumentJob:
         found, broken = [], []
         for path, name, kind in self.files():
             old, previous = self.old, self.previous
-            only, for_review = self.only, self.for_review
+            chosen, for_review = self.chosen, self.for_review
             if self.source.is_dir():  # a file may be new
                 old, previous = (each / name if each and (each / name).is_file() else None for each in (old, previous))
                 if not find_format(kind).states:  # other documents are translated as usual
-                    only, for_review = (UNTRANSLATED,), False
+                    chosen, for_review = replace(chosen, only=(UNTRANSLATED,)), False
             try:
-                opened = open_document(path, kind, self.languages, self.keys, old, previous, only, for_review)
+                opened = open_document(path, kind, self.languages, chosen, old, previous, for_review)
                 found.append((path, name, opened))
             except GlossaError as error:
                 broken.append(str(error))
         if not found:
             raise GlossaError(broken[0])
-        if self.keys is not None:
-            self.keys.check()
+        for patterns in filter(None, (self.chosen.keys, self.chosen.columns)):
+            patterns.check()
         return found, broken
 
 
@@ -198,7 +195,8 @@ class Work:
 
     def _recalled(self, text: Text, best: Translation, doubtful: bool) -> Recalled:
         matches = [match._replace(source="", target="") if self.hides(match) else match for match in best.matches]
-        return Recalled(matches, all(map(_is_copied, text.sentences)), doubtful)
+        taken = next((match for match in matches if match.use == TAKEN and len(text.sentences) == 1), None)
+        return Recalled(matches, all(map(_is_copied, text.sentences)), doubtful, taken)
 
     def _count(self, text: Text, best: Translation, line: int, path: Path) -> None:
         self.texts += 1
@@ -230,8 +228,9 @@ def _chunks(places: Sequence[Place]) -> Iterator[list[Place]]:
 
 
 def is_doubtful(sentence: Sentence) -> bool:
-    """Whether people should look at a translation: it has a confidence and a problem."""
-    return sentence.best.confidence is not None and bool(sentence.best.problem)
+    """Whether people should look at a translation: of another text, or with a confidence and a problem."""
+    taken = any(match.use == TAKEN for match in sentence.best.matches)
+    return taken or (sentence.best.confidence is not None and bool(sentence.best.problem))
 
 
 def _is_copied(sentence: Sentence) -> bool:

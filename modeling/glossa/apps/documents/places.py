@@ -47,11 +47,13 @@ class Recalled(NamedTuple):
         matches: The matches.
         copied: Whether the whole translation is copied from them.
         doubtful: Whether people should look at the translation.
+        taken: The match whose translation this is, though its text differs; None if there is none.
     """
 
     matches: Sequence[UsedMatch]
     copied: bool
     doubtful: bool
+    taken: UsedMatch | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,8 @@ class SavedTranslations:
             if not sentence.translations:
                 known = self.known[key]
                 translation = Translation(**known["translation"])
-                translation.matches = [UsedMatch(*match) for match in translation.matches]
+                read = [UsedMatch(*match) for match in translation.matches]
+                translation.matches = read if sentence.match.text else sentence.match.used  # these may have changed
                 sentence.translations = [translation]
                 sentence.places = [[Span(*place) for place in known["places"]]]
 

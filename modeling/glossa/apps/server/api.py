@@ -59,7 +59,7 @@ async def read_request(request: Request, kind: type[Fields]) -> Fields:
 async def translate(request: Request) -> JSONResponse:
     """Translate one or several texts."""
     fields = await read_request(request, TranslateFields)
-    options = RequestOptions(1 + fields.alternatives, fields.confidence, fields.terms, **fields.recall)
+    options = RequestOptions(1 + fields.alternatives, fields.confidence, fields.terms, **fields.kept)
     if options.glossary and (size := sum(map(len, fields.texts))) > MAX_WITH_GLOSSARY:
         raise Refused(
             f"With a glossary, q may have {MAX_WITH_GLOSSARY:,} characters, and it has {size:,}. /translate_stream "
@@ -107,7 +107,7 @@ async def translate_stream(request: Request) -> StreamingResponse:
     The response is JSON lines: first the number of `sentences`, then the sentences.
     """
     fields = await read_request(request, StreamFields)
-    options = RequestOptions(1, fields.confidence, fields.terms, words=fields.confidence, **fields.recall)
+    options = RequestOptions(1, fields.confidence, fields.terms, words=fields.confidence, **fields.kept)
     source, target, service = fields.source, fields.target, service_of(request)
     head: dict[str, Any] = {}
     if source == "auto":
@@ -199,7 +199,7 @@ async def translate_file(request: Request) -> dict[str, Any]:
     service, source = service_of(request), fields.source
     if source == "auto":
         source = (await service.detected([content.decode("utf-8", "ignore")]))[0][0][0]
-    step, options = service.step(source, fields.target), RequestOptions(glossary=fields.terms, **fields.recall)
+    step, options = service.step(source, fields.target), RequestOptions(glossary=fields.terms, **fields.kept)
     name, missing = await cancel_on_disconnect(
         request, service.files.translate_file(content, str(fields.file.filename), step, options)
     )

@@ -26,6 +26,7 @@ from .refusals import MAX_GLOSSARY, MAX_TERMS, MAX_TRANSLATIONS, Refused
 Fields = TypeVar("Fields", bound=BaseModel)
 MAX_TOKENS = 512  # in a prefix
 LEAST_SCORE = 50  # of a match
+MAX_KEPT = 100  # texts that translations keep, and characters of each
 
 
 def _within_limits(value: Any, info: ValidationInfo) -> Any:
@@ -54,6 +55,10 @@ def _terms(value: str) -> str:
     if len(terms) > MAX_TERMS:
         raise Refused(f"glossary has {len(terms):,} terms; at most {MAX_TERMS:,} are allowed.")
     return value
+
+
+def _kept(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
 
 
 def _file(value: Any) -> UploadFile:
@@ -109,8 +114,8 @@ class WithTerms(Request):
         return tuple(terms_of_lines(self.glossary))
 
 
-class WithMemory(Request):
-    """A request that may use the server's translation memories."""
+class WithKept(Request):
+    """A request that may use the server's translation memories, and name texts that translations keep."""
 
     memory: Flag = True
     memory_threshold: Annotated[
@@ -118,11 +123,20 @@ class WithMemory(Request):
         BeforeValidator(_number),
         Field(ge=LEAST_SCORE, le=100, description=f"a whole number from {LEAST_SCORE} to 100"),
     ] = USED
+    keep: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=MAX_KEPT)]],
+        BeforeValidator(_kept),
+        Field(
+            max_length=MAX_KEPT,
+            description=f"a text of 1 to {MAX_KEPT} characters that translations keep, or up to {MAX_KEPT} of them",
+        ),
+    ] = []
 
     @property
-    def recall(self) -> dict[str, Any]:
-        """The fields of [`RequestOptions`] for memories."""
-        return {"key": self._key, "memory": self.memory, "threshold": self.memory_threshold}
+    def kept(self) -> dict[str, Any]:
+        """The fields of [`RequestOptions`] for these."""
+        recall = {"key": self._key, "memory": self.memory, "threshold": self.memory_threshold}
+        return recall | {"keep": tuple(self.keep)}
 
 
 class WithTexts(Request):
@@ -135,7 +149,7 @@ class WithTexts(Request):
         return self.q if isinstance(self.q, list) else [self.q]
 
 
-class StreamFields(WithTexts, WithTerms, WithMemory, Directed):
+class StreamFields(WithTexts, WithTerms, WithKept, Directed):
     source: Code = "auto"
     confidence: Flag = False
 
@@ -149,7 +163,7 @@ class TranslateFields(StreamFields):
     ] = 0
 
 
-class FileFields(WithTerms, WithMemory, Directed):
+class FileFields(WithTerms, WithKept, Directed):
     file: Annotated[
         Any,
         BeforeValidator(_file),

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field
@@ -54,6 +55,7 @@ class RequestOptions:
         key: Name of the key of the request, which may have its own memory.
         memory: Use translation memories.
         threshold: Lowest score of a match.
+        keep: Texts that translations keep as they are.
     """
 
     count: int = 1
@@ -63,10 +65,11 @@ class RequestOptions:
     key: str = ""
     memory: bool = True
     threshold: int = USED
+    keep: tuple[str, ...] = ()
 
     @property
     def search(self) -> "RequestOptions":
-        """The options without those for memories, which translators do not depend on."""
+        """The options that loaded translators depend on: all except those for memories, and what is kept."""
         return RequestOptions(self.count, self.confident, self.glossary, self.words)
 
 
@@ -160,6 +163,7 @@ class Models:
                     )
                 self.steps[pair] = step
         self.memories = Memories()
+        self.kept: tuple[re.Pattern[str], ...] = ()  # patterns of what all translations keep
         self.loaded: OrderedDict[str, Loaded] = OrderedDict()
         self.turn = asyncio.Lock()
 
@@ -204,6 +208,8 @@ class Models:
     async def translator(self, step: Step, options: RequestOptions = DEFAULT_OPTIONS) -> Translator:
         """The translator with the options of a request. Loads its model if necessary."""
         found = await self._without_memory(step, options)
+        if kept := (*self.kept, *(re.compile(re.escape(text)) for text in options.keep)):
+            found = found.with_kept(kept)
         if not options.memory:
             return found
         pair = step.source, step.target

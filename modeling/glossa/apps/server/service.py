@@ -205,7 +205,10 @@ class Service:
         if options.glossary:
             raise Refused(f"A glossary needs a model from {source} to {target}. Leave it out here.")
         # Memories are for texts that people wrote, not for translations into the pivot language.
-        return [(first, WITHOUT_MEMORY), *((step, replace(options, memory=False)) for step in further)]
+        return [
+            (first, replace(WITHOUT_MEMORY, keep=options.keep)),
+            *((step, replace(options, memory=False)) for step in further),
+        ]
 
     async def _plan(self, texts: list[str], translator: Translator) -> list[Text]:
         planned = await in_thread(translator.plan, texts)

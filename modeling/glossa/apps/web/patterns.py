@@ -43,6 +43,7 @@ PATTERNS: dict[str, re.Pattern] = {
     "trailing": segments_glossa.TRAILING_EMOJI,
     "numberOrMark": segments_glossa.NUMBER_OR_MARK,
     "finalMarks": segments_glossa.FINAL_MARKS,
+    "abbreviated": segments_glossa.ABBREVIATED,
     "glue": segments_glossa.GLUE,
     "unread": segments_glossa.INVISIBLE,
     "quoted": labels.QUOTED,

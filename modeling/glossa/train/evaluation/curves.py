@@ -4,14 +4,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy
-
 SHARE = "learning_rate_share"  # in the entries of `history.json`: the learning rates until then, as a share of all
-# The odds of a score, of this many chrF++, are linear in the square root of the share of the learning rates:
-# of the laws that were tried on `python -m benchmarks curves`, the one with the smallest errors (docs/decisions.md).
+# The logits of a score, of this many chrF++, grow with the logarithm of the learning rates so far: by GROWTH[0] plus
+# GROWTH[1] times the logit for each factor e. Fitted to the curves of `python -m benchmarks curves`, which prints it;
+# of the laws that were tried on them, the one with the smallest errors (docs/decisions.md).
 CEILING = 75.0
-FEWEST = 3  # points that a curve is fitted to
-WINDOW = 4  # only points with at least the last share divided by this: early ones follow other laws
+GROWTH = (0.83, -0.12)
 # Half the width of an interval, in chrF++: at the end, and for each factor e that the share still grows. Nine of ten
 # ends of the curves of `python -m benchmarks curves` are within it.
 LEAST_WIDTH, WIDTH = 1.5, 8.2
@@ -41,19 +39,17 @@ def points_of(history: Sequence[Mapping[str, Any]]) -> list[Point]:
     return [Point.of(entry) for entry in history if SHARE in entry and "eval_chrf" in entry]
 
 
-def predict(points: Sequence[Point], share: float = 1.0) -> Interval | None:
-    """The score of a run when the learning rates of its schedule add up to `share` of their sum.
+def logit(score: float) -> float:
+    """The logit of a score between 0 and `CEILING`, both excluded."""
+    return math.log(score / (CEILING - score))
 
-    More than 1 is a longer run with the same rates. None without enough points to fit a curve to.
-    """
-    last = points[-1].share if points else 0.0
-    used = [point for point in points if point.share > 0 and point.share >= last / WINDOW and point.score > 0]
-    if len(used) < FEWEST or max(point.score for point in used) >= CEILING:
+
+def predict(points: Sequence[Point], growth: tuple[float, float] = GROWTH) -> Interval | None:
+    """The score of a new model at its end; None without points, or if the last score is 0 or over `CEILING`."""
+    if not points or points[-1].share <= 0 or not 0 < points[-1].score < CEILING:
         return None
-    shares, scores = numpy.array(used).T
-    odds = scores / (CEILING - scores)
-    slope, start = numpy.polyfit(numpy.sqrt(shares), odds, 1)
-    then = float(start + slope * math.sqrt(share) if slope > 0 else odds.mean())
-    middle = CEILING * then / (1 + then)
-    width = LEAST_WIDTH + WIDTH * max(math.log(share / last), 0.0)
+    level, factor = logit(points[-1].score), math.log(1 / points[-1].share)
+    then = level + max(growth[0] + growth[1] * level, 0.0) * factor
+    middle = CEILING / (1 + math.exp(-then))
+    width = LEAST_WIDTH + WIDTH * max(factor, 0.0)
     return Interval(max(middle - width, 0.0), middle, min(middle + width, 100.0))

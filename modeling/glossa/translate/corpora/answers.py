@@ -1,6 +1,7 @@
 """What chat models answer when they are asked for a translation, and a teacher that asks them."""
 
 import json
+import logging
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -14,6 +15,7 @@ from ..plausibility import find_problem
 from .servers import ServerTranslator
 
 REFUSED, COMMENTED, FOREIGN = "refused", "not only a translation", "in another language"  # problems of answers
+logger = logging.getLogger(__name__)
 _THOUGHT = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 _FENCE = re.compile(r"```\w*\n(.*?)\n?```", re.DOTALL)
 # "Here is the translation:", "Sure! Translation:", "French translation:", alone in a line or before the text.
@@ -27,6 +29,7 @@ _REFUSAL = re.compile(
     r"(?:i(?:'m| am) (?:sorry|unable|not able)|i (?:can't|cannot|can not|won't)|as an ai\b|sorry, )", re.IGNORECASE
 )
 _MARKUP = re.compile(r"<!doctype html|<html\b", re.IGNORECASE)
+SHOWN = 100  # characters of a text and an answer in the log
 QUOTES = {'"': '"', "'": "'", "“": "”", "„": "“", "«": "»", "‘": "’"}
 
 
@@ -84,6 +87,7 @@ class ServerTeacher:
         self.server = server
         self.removed: Counter[str] = Counter()
         self.journal: Path | None = None
+        self._shown: set[str] = set()  # problems of which an example was logged
 
     def translate(self, texts: Sequence[str]) -> list[list[Translation]]:
         """The translations of each text; raises as [`ServerTranslator.translate`]."""
@@ -112,6 +116,11 @@ class ServerTeacher:
         for number, answer in enumerate(read):
             problem = answer.problem or find_problem(text, answer.text, languages=languages)
             problem = problem or (FOREIGN if number in foreign else "")
+            if problem and problem not in self._shown:
+                self._shown.add(problem)
+                logger.warning(
+                    "%r is answered with %r, which is dropped: %s.", text[:SHOWN], answers[number][:SHOWN], problem
+                )
             found.append(Translation(answer.text, problem=problem))
         return found
 

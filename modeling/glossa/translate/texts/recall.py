@@ -1,7 +1,8 @@
-"""Matches of translation memories for texts: translations that are copied, and matches that the model reads."""
+"""Matches of translation memories for texts: translations that are copied, and matches that the model may read."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 
 from ...base.errors import GlossaError, require
@@ -9,7 +10,7 @@ from ...base.matches import USED, memory_suffix
 from ...base.pair import Pair
 from ...model.segments_glossa import Segment
 from ...model.spans_glossa import MEMORY, SENTINELS, Span
-from ..interface import COPIED, READ, REPAIRED, UNUSED, UsedMatch
+from ..interface import COPIED, READ, REPAIRED, TAKEN, UNUSED, UsedMatch
 from ..memory.building import open_memory
 from ..memory.repair import adapted
 from ..memory.store import Match, Memory
@@ -29,13 +30,17 @@ class Recall:
     Attributes:
         memories: The memories. Of equal matches, the match of the first memory is used.
         threshold: The lowest score of matches, from 1 to 100.
+        taken: The lowest score of matches whose translations are taken as they are, for people to look at.
     """
 
     memories: Sequence[Memory]
     threshold: int = USED
+    taken: float = inf
 
     @classmethod
-    def opened(cls, path: Path, source: str | None, target: str | None, threshold: int = USED) -> "Recall":
+    def opened(
+        cls, path: Path, source: str | None, target: str | None, threshold: int = USED, taken: float = inf
+    ) -> "Recall":
         """Open the memory in a file. Raises `GlossaError` like [`open_memory`], and if a language is unknown."""
         if source is None or target is None:
             raise GlossaError(
@@ -43,7 +48,7 @@ class Recall:
                 "whose config has source_language and target_language."
             )
         require("rapidfuzz", "memory")
-        return cls([open_memory(path, source, target)], threshold)
+        return cls([open_memory(path, source, target)], threshold, taken)
 
     def give(self, text: Text, spans: Sequence[Span], reads: bool, fits: Callable[[str], bool]) -> None:
         """Give a text, or its sentences, translations of the memories.
@@ -110,7 +115,11 @@ class Recall:
         repaired = adapted(plain, sentence.source, sentence.target.code)
         if repaired.whole and match.holds_in(text.context) and sentence.remember(repaired.target):
             sentence.best.matches = (_used(match, REPAIRED, memory),)
-        elif reads:
+        elif match.score >= self.taken and sentence.remember(repaired.target):
+            sentence.best.matches = (_used(match, TAKEN, memory),)
+        elif not reads:
+            sentence.match = ReadMatch("", (_used(match, UNUSED, memory),))
+        else:
             pair = Pair(*(_as_read(sentence, side) for side in (plain.source, repaired.target)))
             read = memory_suffix(sentence.asked, pair)
             fitting = fits(sentence.asked + read)

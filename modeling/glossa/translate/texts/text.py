@@ -72,7 +72,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class ReadMatch:
-    """A match of a memory that the model reads.
+    """A match of a memory, which the model reads if it has learned it.
 
     Attributes:
         text: The text that the model reads after the sentence, or "".
@@ -92,7 +92,7 @@ class Sentence:
         start: Its first character in the text.
         reading: Its form for the model.
         target: The requirements of its translations.
-        match: The match of a memory that the model reads with it.
+        match: The match of a memory for it.
         translations: Its translations, best first; empty until it is translated.
         places: The places of the spans of the segment in each translation.
         remembered: Whether its translation comes from a memory.

@@ -64,7 +64,7 @@ def values(text: str, name: str) -> dict[str, tuple[int, int]]:
     return {path: (node.start, node.end) for node, path in _strings(read_nodes(text, name), None)}
 
 
-FORMATS = (Format("json", (".json", ".arb"), read, takes_keys=True, values=values),)
+FORMATS = (Format("json", (".json", ".arb"), read, chosen_by="keys", values=values),)
 
 
 def _all(root: Node) -> Iterator[tuple[Node, str]]:

@@ -21,9 +21,9 @@ def check_target(name: str, declared: str, languages: LanguagePair, empty: bool 
         return languages.target is not None
     if languages.target and not same_language(declared, languages.target):
         raise GlossaError(
-            f"{name} declares that its translations are in {language_name(declared)} ({declared}), but the model "
-            f"translates into {language_name(languages.target)}. Correct the declaration, or give another model or "
-            "--target_language."
+            f"{name} declares that its translations are in {language_name(declared)} ({declared}), but the target "
+            f"language is {language_name(languages.target)}. Correct the declaration, or give another "
+            "--target_language, perhaps with another model."
         )
     return False
 

@@ -2,15 +2,14 @@
 
 import importlib
 import re
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ....base.errors import GlossaError
 from . import LINES, MODULES
-from .format import FUZZY, UNKNOWN, UNTRANSLATED, Bilingual, Format, LanguagePair, Opened
-from .keys import Keys
+from .format import FUZZY, UNKNOWN, Bilingual, Chosen, Format, LanguagePair, Opened
+from .keys import COLUMNS, Keys
 
 if TYPE_CHECKING:  # `glossa translate` reads names of formats before it knows that there is a document
     from ..places import Document
@@ -61,10 +60,9 @@ def open_document(
     path: Path,
     kind: str,
     languages: LanguagePair = UNKNOWN,
-    keys: Keys | None = None,
+    chosen: Chosen = Chosen(),  # noqa: B008  # frozen
     old: Path | None = None,
     previous: Path | None = None,
-    only: Sequence[str] = (UNTRANSLATED,),
     for_review: bool = False,
 ) -> Opened:
     """Open a file for translation.
@@ -73,15 +71,14 @@ def open_document(
         path: The file.
         kind: The name of its format.
         languages: The languages.
-        keys: Choose the values of JSON and YAML, and the columns of tables, that are translated.
+        chosen: Which texts are translated.
         old: A translation of an older version of the file. Its values stay.
         previous: This older version. Values that have changed since are translated again.
-        only: Which entries are translated, of `UNTRANSLATED` and `FUZZY`, in formats whose translations have a state.
         for_review: Whether the state of all new translations says that they are to be reviewed.
 
     Raises:
         GlossaError: With the line, if a file is broken, or if the format has no keys and `old` is given, or no states
-            and `only` or `for_review`.
+            and `chosen.only` or `for_review`.
     """
     content = _content(path)
     found = find_format(kind)
@@ -91,13 +88,16 @@ def open_document(
             f"{path}: --update is for formats with keys and one language: {keyed}. Catalogs such as PO have both "
             "languages: give the old catalog as --input."
         )
-    if not found.states and (for_review or FUZZY in only):
+    if not found.states and (for_review or FUZZY in chosen.only):
         stated = ", ".join(name for name in MODULES if find_format(name).states)
         raise GlossaError(f"{path}: --only and --state are for formats whose translations have a state: {stated}.")
-    choice = [only] if found.states else [keys] if found.takes_keys else []
-    opened = found.open(content, path, languages) if found.open else _read(found, content, path, languages, choice)
+    choice = [getattr(chosen, found.chosen_by)] if found.chosen_by else []
+    if found.open:
+        opened = found.open(content, path, languages, *choice)
+    else:
+        opened = _read(found, content, path, languages, choice)
     if old is not None and found.values is not None:
-        _update(opened.documents[0], found, path, old, previous)
+        _update(opened.documents[0], found, path, old, previous, languages.target)
     from .language import note_added_forms
 
     for document in opened.documents:
@@ -106,17 +106,25 @@ def open_document(
     return opened
 
 
-def open_pairs(path: Path, languages: LanguagePair = UNKNOWN) -> Bilingual:
-    """The texts of a file and their translations. Raises `GlossaError` if it is broken or has one language only."""
-    kind = format_of_file(path) if path.is_file() else format_of(path.name)
+def open_pairs(
+    path: Path, languages: LanguagePair = UNKNOWN, kind: str | None = None, columns: Keys | None = None
+) -> Bilingual:
+    """The texts of a file of the format `kind` and their translations, by default of the format of its name.
+
+    `columns` are the two of tables. Raises `GlossaError` if it is broken or has one language only.
+    """
+    kind = kind or (format_of_file(path) if path.is_file() else format_of(path.name))
     found = find_format(kind) if kind else None
     if found is None or found.pairs is None:
         raise GlossaError(
-            f"{path} has no translations next to its texts. Give PO, XLIFF, TMX, TS, CSV or TSV; of other files, "
-            "give two with equal lines: --source FILE --translation FILE."
+            f"{path} has no translations next to its texts, by its name. Give PO, XLIFF, TMX, TS, CSV or TSV, or "
+            "--format; of other files, give two with equal lines: --source FILE --translation FILE."
         )
     text, _, _ = found.encoding.decode(_content(path), path, languages.source)
-    return found.pairs(text, str(path), languages)
+    pairs = found.pairs(text, str(path), languages, *([columns] if found.chosen_by == COLUMNS else []))
+    if columns is not None:
+        columns.check()
+    return pairs
 
 
 def _content(path: Path) -> bytes:
@@ -126,7 +134,9 @@ def _content(path: Path) -> bytes:
         raise GlossaError(f"{path}: {error.strerror}.") from error
 
 
-def _update(document: "Document", found: Format, path: Path, old: Path, previous: Path | None) -> None:
+def _update(
+    document: "Document", found: Format, path: Path, old: Path, previous: Path | None, language: str | None
+) -> None:
     from .updating import Spans, keep_translations
 
     def values(file: Path) -> tuple[str, Spans]:
@@ -136,7 +146,7 @@ def _update(document: "Document", found: Format, path: Path, old: Path, previous
 
     assert found.values is not None
     own = found.values(document.text, str(path))
-    keep_translations(document, str(path), own, values(old), values(previous) if previous else None)
+    keep_translations(document, str(path), own, values(old), values(previous) if previous else None, language)
 
 
 def _read(found: Format, content: bytes, path: Path, languages: LanguagePair, choice: list) -> Opened:

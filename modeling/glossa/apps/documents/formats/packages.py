@@ -9,6 +9,7 @@ import zipfile
 import zlib
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -18,8 +19,10 @@ from ....base.errors import GlossaError
 from ..places import Document, Edit, Place
 from .format import Format, LanguagePair, Opened
 from .html import read_tokens
+from .keys import COLUMNS, Keys
 from .language import note_source, set_language, translated_language
 from .runs import DRAWING, SHEET, WORD
+from .sheets import choose_cells
 from .strings import string_places
 from .tagged import Rules, attribute_places, find_places
 from .tokens import Token, attributes, escape_xml, text_parts
@@ -80,8 +83,13 @@ _LITERAL = re.compile(r'"((?:[^"]|"")*)"')
 CONTENTS = Rules(only=frozenset({"text"}))
 
 
-def open_package(kind: str, content: bytes, path: Path, languages: LanguagePair) -> Opened:
-    """Open an archive. Raises `GlossaError` if it is damaged or too large."""
+def open_package(
+    kind: str, content: bytes, path: Path, languages: LanguagePair, columns: Keys | None = None
+) -> Opened:
+    """Open an archive. Of a workbook, only `columns` are translated, if given.
+
+    Raises `GlossaError` if it is damaged or too large.
+    """
     try:
         archive = zipfile.ZipFile(io.BytesIO(content))
         names = chosen_members(archive, kind)
@@ -102,10 +110,15 @@ def open_package(kind: str, content: bytes, path: Path, languages: LanguagePair)
     ]
     changed = [info.filename for info in members]
     old = dict(zip(changed, texts, strict=True))
+    if columns is not None:
+        cells = choose_cells(old, columns)
+        for name, document in zip(changed, documents, strict=True):
+            cells.keep(document, name, first_element(archive, name))
     return Opened(documents, lambda new: _packed(content, archive, dict(zip(changed, new, strict=True)), old))
 
 
 FORMATS = tuple(Format(kind, (f".{kind}",), open=partial(open_package, kind), packed=True) for kind in MEMBERS)
+FORMATS = tuple(replace(each, chosen_by=COLUMNS) if each.name == "xlsx" else each for each in FORMATS)
 
 
 def _text(archive: zipfile.ZipFile, name: str) -> str:

@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from ....base.errors import GlossaError
 from ....readers.po import ESCAPE, Entry, Field, entries, field_text, flags_of, plural_forms, unescaped
+from ....translate.interface import READ, UNUSED
 from ....translate.texts.tags import Part
-from ..places import Document, Edit, Place, Review, line_numbers
+from ..places import Document, Edit, Place, Recalled, Review, line_numbers
 from .encoding import Encoding
 from .format import FUZZY, UNTRANSLATED, Bilingual, Format, LanguagePair, TextPair
 from .language import check_target, note_added_forms, plural_rule
@@ -61,7 +62,44 @@ def read_pairs(text: str, name: str, languages: LanguagePair) -> Bilingual:
     return Bilingual(languages, pairs)
 
 
-FORMATS = (Format("po", (".po", ".pot"), read, _ENCODING, states=True, pairs=read_pairs),)
+FORMATS = (Format("po", (".po", ".pot"), read, _ENCODING, chosen_by="only", pairs=read_pairs),)
+
+
+@dataclass
+class EntryMatches:
+    """The matches of a memory for an entry: comments, and the text whose translation was taken.
+
+    Attributes:
+        flag: The edit that marks the entry as fuzzy.
+        start: The first character of its references and flags.
+        line_end: The line end of the file.
+        has_forms: Whether it has plural forms.
+        comments: The comments on matches whose translations are not used.
+        doubtful: Whether the entry is fuzzy.
+    """
+
+    flag: Edit
+    start: int
+    line_end: str
+    has_forms: bool
+    comments: dict[str, None] = field(default_factory=dict)
+    doubtful: bool = False
+
+    def edits(self, new: Recalled) -> list[Edit]:
+        """The edits for the matches so far and those of a further text."""
+        for match in new.matches:
+            if match.use in (READ, UNUSED) and match.source:
+                source, target = (" ".join(side.split()) for side in (match.source, match.target))
+                self.comments[f"#. {match.score}%: {source} → {target}{self.line_end}"] = None
+        self.doubtful = self.doubtful or new.doubtful
+        flag = [*self.flag.written] if self.doubtful else []
+        if new.taken and new.taken.source and not self.has_forms:
+            flag.append(f'#| msgid "{_escape(new.taken.source)}"{self.line_end}')
+        if self.start == self.flag.start:
+            written = [*self.comments, *flag]
+            return [self.flag._replace(written=written)] if written else []
+        comments = [Edit(self.start, self.start, [*self.comments])] if self.comments else []
+        return comments + ([self.flag._replace(written=flag)] if flag else [])
 
 
 class _Catalog:
@@ -112,7 +150,7 @@ class _Catalog:
         """Remove the flag fuzzy, and the comments with the previous source."""
         self._remove_fuzzy(entry)
         start = min(each.start for each in entry.fields.values())
-        before = self._before_previous(start)
+        before = self._before(start, ("#|",))
         self.document.edits += [Edit(before, start, [])] if before < start else []
 
     def _remove_fuzzy(self, entry: Entry) -> None:
@@ -123,16 +161,15 @@ class _Catalog:
 
     def _fill(self, entry: Entry, source: Field, partly: bool = False, again: bool = False) -> None:
         """Fill the empty translations of an entry, or `again` all; with `partly`, some plural forms are there."""
-        plural, forms = entry.fields.get("msgid_plural"), entry.translations
+        plural, forms, matches = entry.fields.get("msgid_plural"), entry.translations, self._matches(entry, again)
         if plural is None or -1 in forms:
-            self._copy(entry, source, [each for each in forms.values() if again or each.is_empty])
+            self._copy(entry, source, [each for each in forms.values() if again or each.is_empty], matches)
             return
         numbers = range(self.forms or len(forms))
         singles = {self.singular} if len(numbers) > 1 else set()
         for own, wanted in ((source, singles), (plural, {*numbers} - singles)):
-            self._copy(
-                entry, own, [each for number, each in forms.items() if number in wanted and (again or each.is_empty)]
-            )
+            targets = [each for number, each in forms.items() if number in wanted and (again or each.is_empty)]
+            self._copy(entry, own, targets, matches)
         if partly or not self._has_words(plural):
             return
         last = forms[max(forms)]
@@ -149,30 +186,32 @@ class _Catalog:
     def _has_words(self, own: Field) -> bool:
         return next(self._places(own, []), None) is not None
 
-    def _copy(self, entry: Entry, source: Field, targets: list[Field]) -> None:
+    def _matches(self, entry: Entry, again: bool) -> EntryMatches:
+        """The matches for an entry. If it is translated `again`, comments with the previous source are removed."""
+        end = min(each.start for each in entry.fields.values())
+        start = self._before(end, ("#|",))
+        flag = Edit(start, end if again else start, [f"#, fuzzy{self.line_end}"])
+        comments = start if again else self._before(end, ("#|", "#:", "#,"))  # flags before them are replaced
+        return EntryMatches(flag, comments, self.line_end, "msgid_plural" in entry.fields)
+
+    def _copy(self, entry: Entry, source: Field, targets: list[Field], matches: EntryMatches) -> None:
         """Translate the copies of a field in other fields."""
         flags = [flag for line in entry.flags for flag in flags_of(self.text[slice(*line)])]
         places = list(self._places(source, flags)) if targets else []
         if not places:
             return
-        end = min(each.start for each in entry.fields.values())
-        start = self._before_previous(end)
-        if any(not each.is_empty for each in targets):  # comments with the previous source are removed
-            flag = Edit(start, end, [f"#, fuzzy{self.line_end}"])
-        else:
-            flag = Edit(start, start, [f"#, fuzzy{self.line_end}"])
         context = entry.fields.get("msgctxt")
         for place in places:
             place.usage = replace(place.usage, context=field_text(self.text, context) if context else None)
-            place.review = Review([flag])
+            place.review = Review([matches.flag], matched=matches.edits)
         self.document.places += places
         self.document.edits += [Edit(*target.span, [source.span]) for target in targets]
 
-    def _before_previous(self, start: int) -> int:
-        """The start of the comments with the previous source (`#| msgid`), before which flags must be."""
+    def _before(self, start: int, marks: tuple[str, ...]) -> int:
+        """The start of the lines before `start` that begin with marks: `#|` of a previous source, `#:`, `#,`."""
         while start:
             line = self.text.rfind("\n", 0, start - 1) + 1
-            if not self.text.startswith("#|", line):
+            if not self.text.startswith(marks, line):
                 break
             start = line
         return start

@@ -30,7 +30,7 @@ def read(text: str, name: str, languages: LanguagePair, only: Sequence[str] = (U
     )
     note_source(units.document, name, given.get("sourcelanguage", ""), languages)
     if check_target(name, given.get("language", ""), languages, empty) and languages.target:
-        units.set_attributes(root, {"language": languages.target.replace("-", "_")})
+        units.document.edits.append(units.edit_of(root, {"language": languages.target.replace("-", "_")}))
     count = plural_rule(languages.target)[0] if languages.target else 0
     note_added_forms(units.document, name, sum(_fill(units, index, count, only) for index in _messages(units)))
     return units.document
@@ -68,7 +68,7 @@ def _is_xml(start: bytes) -> bool:
     return start.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"<")
 
 
-FORMATS = (Format("ts", (".ts",), read, XML, states=True, pairs=read_pairs, recognizes=_is_xml),)
+FORMATS = (Format("ts", (".ts",), read, XML, chosen_by="only", pairs=read_pairs, recognizes=_is_xml),)
 
 
 def _fill(units: Units, index: int, count: int, only: Sequence[str]) -> int:

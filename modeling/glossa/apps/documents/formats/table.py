@@ -30,8 +30,8 @@ class Cell(NamedTuple):
     quoted: bool
 
 
-def read(text: str, name: str, languages: LanguagePair, keys: Keys | None = None) -> Document:
-    """The cells of the source column in rows without a translation, or all cells of the columns that `keys` choose.
+def read(text: str, name: str, languages: LanguagePair, chosen: Keys | None = None) -> Document:
+    """The cells of the source column in rows without a translation, or all cells of the `chosen` columns.
 
     Raises `GlossaError`, with the line, for a row with too few cells, and if the columns do not name the languages.
     """
@@ -39,8 +39,8 @@ def read(text: str, name: str, languages: LanguagePair, keys: Keys | None = None
     rows = list(_rows(text, separator))
     header = [_content(text, cell) for cell in rows[0][1]] if rows else []
     document = Document(text, [])
-    if keys is not None:
-        columns = [column for column, title in enumerate(header) if keys.chosen(title)]
+    if chosen is not None:
+        columns = sorted(chosen.chosen_columns(header))
         for cell in (row[column] for _, row in rows[1:] for column in columns if column < len(row)):
             document.places += _places_in(document, cell, separator)
         return document
@@ -50,21 +50,41 @@ def read(text: str, name: str, languages: LanguagePair, keys: Keys | None = None
     return document
 
 
-def read_pairs(text: str, name: str, languages: LanguagePair) -> Bilingual:
-    """The cells of the source and target columns. Raises `GlossaError` like `read`."""
+def read_pairs(text: str, name: str, languages: LanguagePair, chosen: Keys | None = None) -> Bilingual:
+    """The cells of the source and target columns, in the order of `chosen` if it is given.
+
+    Raises `GlossaError` like `read`.
+    """
     rows = list(_rows(text, _separator(text)))
     header = [_content(text, cell) for cell in rows[0][1]] if rows else []
-    sides = _sides(rows, header, name, languages)
-    return Bilingual(languages, [TextPair(line, *(_content(text, each) for each in both)) for line, *both in sides])
+    sides = _sides(rows, header, name, languages, chosen)
+    pairs = [TextPair(line, _content(text, own), _content(text, theirs)) for line, own, theirs in sides]
+    return Bilingual(languages, pairs)
 
 
-FORMATS = (Format("table", (".csv", ".tsv"), read, UTF_16, takes_keys=True, pairs=read_pairs),)
+FORMATS = (Format("table", (".csv", ".tsv"), read, UTF_16, chosen_by="columns", pairs=read_pairs),)
 
 
 def _sides(
-    rows: Sequence[tuple[int, list[Cell]]], header: list[str], name: str, languages: LanguagePair
+    rows: Sequence[tuple[int, list[Cell]]],
+    header: list[str],
+    name: str,
+    languages: LanguagePair,
+    chosen: Keys | None = None,
 ) -> Iterator[tuple[int, Cell, Cell]]:
     """The line of each row, and its cells of the source and target columns."""
+    columns = chosen.chosen_columns(header) if chosen else _columns(header, name, languages)
+    if len(columns) != 2:
+        raise GlossaError(f"{name}: --columns are {len(columns)} columns. Give two, the one of the texts first.")
+    source, target = columns
+    for line, row in rows[1:]:
+        if len(row) <= max(source, target):
+            raise GlossaError(f"{name}, line {line}: the row has {len(row)} cells, not {len(header)}. Repair it.")
+        yield line, row[source], row[target]
+
+
+def _columns(header: list[str], name: str, languages: LanguagePair) -> list[int]:
+    """The columns of texts and translations, by the languages or as source and target."""
     names = [("source", "target")]
     if languages.source and languages.target:
         names.insert(0, (languages.source, languages.target))
@@ -74,13 +94,9 @@ def _sides(
         present = " ".join(", ".join(header).split())[:200] or "none"
         raise GlossaError(
             f"{name}, line 1: the columns are {present}; two of them must be named {wanted}. Name them in the first "
-            "line, choose the columns that are translated in place with --keys, or give --format lines."
+            "line, choose the columns with --columns, or give --format lines."
         )
-    source, target = map(header.index, found)
-    for line, row in rows[1:]:
-        if len(row) <= max(source, target):
-            raise GlossaError(f"{name}, line {line}: the row has {len(row)} cells, not {len(header)}. Repair it.")
-        yield line, row[source], row[target]
+    return [header.index(each) for each in found]
 
 
 def _fill(document: Document, own: Cell, target: Cell, separator: str) -> None:

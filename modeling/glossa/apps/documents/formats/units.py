@@ -80,8 +80,8 @@ class Units:
     def _tag(self, part: Part) -> str:
         raw = self.text[part.start : part.end]
         found = _NAME.match(raw)
-        if found is None:
-            return ""  # a comment
+        if found is None:  # a comment, or a code in the text
+            return f"<{'/' * (part.kind == 'close')}g {part.name}>" if part.name else ""
         number = _NUMBER.search(raw, 0, raw.find(">"))
         return f"{found[0]} {number[1]}>" if number else f"{found[0]}>"
 
@@ -200,7 +200,7 @@ class Units:
         closing = re.search(r"\s*/?>\Z", tag[-40:])
         return f"{tag[: len(tag) - len(closing[0])]}{added}{closing[0].strip()}" if added and closing else tag
 
-    def set_attributes(self, index: int, wanted: dict[str, str]) -> None:
-        """Give a tag new values of attributes."""
+    def edit_of(self, index: int, wanted: dict[str, str]) -> Edit:
+        """The edit that gives a tag new values of attributes."""
         token = self.tokens[index]
-        self.document.edits.append(Edit(token.start, token.end, [self.with_attributes(index, wanted)]))
+        return Edit(token.start, token.end, [self.with_attributes(index, wanted)])

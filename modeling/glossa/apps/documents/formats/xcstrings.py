@@ -38,7 +38,7 @@ def read(text: str, name: str, languages: LanguagePair, only: Sequence[str] = (U
     return catalog.document
 
 
-FORMATS = (Format("xcstrings", (".xcstrings",), read, states=True),)
+FORMATS = (Format("xcstrings", (".xcstrings",), read, chosen_by="only"),)
 
 
 class _Catalog:

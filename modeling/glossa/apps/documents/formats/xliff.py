@@ -1,18 +1,22 @@
 """XLIFF 1.2 and 2.0: units without a finished translation get one."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from ....translate.interface import UsedMatch
+from ....translate.texts.tags import Part
 from ..places import Document, Edit, Recalled
 from .encoding import XML
 from .format import FUZZY, UNTRANSLATED, Bilingual, Format, LanguagePair, TextPair
 from .language import check_target, note_source
-from .tokens import escape_xml
+from .tokens import Cutter, escape_xml
 from .units import Units, local
+from .xliff_states import OWN_STATES, Length, OwnState, longest, own_state
 
 _UNFINISHED = ("new", "needs-translation", "initial")
+_PAIR = re.compile(r"\{(?P<open>\w+)>|<(?P<close>\w+)\}")  # codes in texts of Phrase's files: {b>bold<b}
 MATCHES = "urn:oasis:names:tc:xliff:matches:2.0"
 
 
@@ -53,7 +57,7 @@ def read_pairs(text: str, name: str, languages: LanguagePair) -> Bilingual:
 
 
 _ENDINGS = (".xliff", ".xlf", ".sdlxliff", ".mqxliff", ".mxliff")
-FORMATS = (Format("xliff", _ENDINGS, read, XML, states=True, pairs=read_pairs),)
+FORMATS = (Format("xliff", _ENDINGS, read, XML, chosen_by="only", pairs=read_pairs),)
 
 
 class _Reader(Units):
@@ -61,9 +65,12 @@ class _Reader(Units):
         super().__init__(text, name, "xliff")
         self.only = only
         self.languages = languages
+        self.lengths: dict[int, Length] = {}  # of units
         self.matched: dict[int, dict[int, str]] = {}  # the matches of a unit of XLIFF 2, by segment
 
-        self.second = self.given(self.tokens.index(self.root)).get("version", "1.2").startswith("2")
+        root = self.given(self.tokens.index(self.root))
+        self.second = root.get("version", "1.2").startswith("2")
+        self.of_phrase = "xmlns:m" in root
 
     def read(self) -> Document:
         self._languages(self.tokens.index(self.root), self.second)
@@ -73,16 +80,23 @@ class _Reader(Units):
 
     def pairs(self) -> Bilingual:
         found = []
-        for index, _ in self._open_units():
+        for index, around in self._open_units():
             own, theirs = self.child(index, "source"), self.child(index, "target")
             given = self.given(index)
             state = self.given(index if self.second or theirs is None else theirs).get("state", "")
-            unfinished = state if state in _UNFINISHED or state.startswith("needs-") else ""
+            unfinished = state if state in _UNFINISHED or state.startswith("needs-") else own_state(given)[1]
             unfinished = "not approved" if given.get("approved") == "no" and not unfinished else unfinished
             segments, filled = (self._segments(each) for each in (self.child(index, "seg-source"), theirs))
-            sides = [(segments[each], filled[each]) for each in filled if each in segments] or [(own, theirs)]
-            line = self.line_number(self.tokens[index].start)
-            found += [TextPair(line, self.shown(one), self.shown(two), None, unfinished) for one, two in sides]
+            sides = [(each, segments[each], filled[each]) for each in filled if each in segments]
+            states = {each: own_state(self.given(token))[1] for each, token in self._segment_states(index).items()}
+            line, most = (
+                self.line_number(self.tokens[index].start),
+                longest(self.given(around) if self.second else given),
+            )
+            found += [
+                TextPair(line, self.shown(one), self.shown(two), None, states.get(each) or unfinished, most=most)
+                for each, one, two in sides or [("", own, theirs)]
+            ]
         root = self.tokens.index(self.root)
         given = self.given(root if self.second else (self.child(root, "file") or root))
         names = ("srclang", "trglang") if self.second else ("source-language", "target-language")
@@ -116,7 +130,8 @@ class _Reader(Units):
             note_source(self.document, self.name, given.get(names[0], ""), self.languages)
             target = (self.languages.target or "").replace("_", "-")
             if check_target(self.name, given.get(names[1], ""), self.languages, empty):
-                self.set_attributes(index, {"trgLang" if second else names[1]: target})
+                name = "trgLang" if second else names[1]
+                self.document.edits.append(self.edit_of(index, {name: target}))
 
     def _unit(self, index: int, around: int, second: bool) -> None:
         source, target = self.child(index, "source"), self.child(index, "target")
@@ -124,23 +139,34 @@ class _Reader(Units):
             return
         state = self.given(index if second else source if target is None else target).get("state")
         has_text = target is not None and bool(self.content(target).strip())
-        needs_review = has_text and (state or "").startswith("needs-") and state not in _UNFINISHED
-        own_state = FUZZY if needs_review else UNTRANSLATED if not has_text or state in _UNFINISHED else ""
-        finished = own_state not in self.only
+        named, fuzzy = own_state(self.given(index))
+        unsure = bool(fuzzy) or ((state or "").startswith("needs-") and state not in _UNFINISHED)
+        found = FUZZY if has_text and unsure else UNTRANSLATED if not has_text or state in _UNFINISHED else ""
+        finished = found not in self.only
         own, theirs = ({} if second else self._segments(each) for each in (self.child(index, "seg-source"), target))
         locked = {self.given(each).get("id") for each in self._all_inside(index) if self._is_locked(each)}
         own = {number: each for number, each in own.items() if number not in locked}
+        segments = {number: each for number, each in self._segment_states(index).items() if number not in locked}
         if theirs:
-            self._fill_segments(own, theirs, finished)
-            return
-        if finished:
-            return
-        unit = self.tokens[index]
-        prefix = unit.name[: -len(local(unit))]
+            self._fill_segments(own, theirs, finished, segments)
+        elif not finished:
+            new = OwnState((), {"state": "translated"}, {"state": "initial"}) if second else named
+            states = [*([(index, new)] if new else []), *((each, OWN_STATES["conf"]) for each in segments.values())]
+            self._fill_target(index, around, list(own.values()), states)
+
+    def _fill_target(self, index: int, around: int, own: list[int], states: list[tuple[int, OwnState]]) -> None:
+        """Translate a unit or segment as a whole.
+
+        Args:
+            index: The unit or segment.
+            around: The unit around a segment of XLIFF 2.
+            own: The segments of its source in XLIFF 1.2, if it has some.
+            states: The elements that have its state in attributes of their own.
+        """
+        second, prefix = self.second, self.tokens[index].name[: -len(local(self.tokens[index]))]
+        source, target = self.child(index, "source"), self.child(index, "target")
+        assert source is not None  # or there is nothing to translate
         wanted = {} if second else {"state": "translated", "state-qualifier": "mt-suggestion"}
-        doubt: list[Edit] = []
-        if second:
-            doubt.append(Edit(unit.start, unit.end, [self.with_attributes(index, {"state": "initial"})]))
         doubtful = {} if second else wanted | {"state": "needs-review-translation"}
         if target is None:
             after = self._after(index, source)
@@ -152,16 +178,31 @@ class _Reader(Units):
             span = self.whole(target)
         first = len(self.document.places)
         source = (self.child(index, "seg-source") if own else None) or source
-        if not self.fill(source, span, opened, f"</{prefix}target>", other, doubt, tuple(own.values())):
+        doubt = [self.edit_of(each, state.review) for each, state in states]
+        if not self.fill(source, span, opened, f"</{prefix}target>", other, doubt, own):
             return
-        if second:
-            self.set_attributes(index, {"state": "translated"})
+        self.document.edits += [self.edit_of(each, state.translated) for each, state in states]
         if second:
             matched: Callable[..., list[Edit]] = partial(self._in_unit, UnitMatches(), index, around, prefix)
         else:
             matched = partial(self._in_target, UnitMatches(), source, span, prefix, (opened, other))
+        most = longest(self.given(around if second else index))
+        check = self.lengths.setdefault(around if second else index, Length(most)) if most else None
         for place in self.document.places[first:]:
             place.review = replace(place.review, matched=matched)
+            place.writing = replace(place.writing, check=check) if check else place.writing
+
+    def text_parts(self, start: int, end: int) -> list[Part]:
+        """The parts of a text, in which codes of Phrase are tags."""
+        parts = super().text_parts(start, end)
+        shown = "".join(part.text if part.kind == "text" else "\ufffc" for part in parts) if self.of_phrase else ""
+        cutter, done = Cutter(parts), list[Part]()
+        for found in _PAIR.finditer(shown):
+            done += cutter.up_to(found.start())
+            own = list(cutter.up_to(found.end()))
+            kind = "open" if found["open"] else "close"
+            done.append(Part(kind, own[0].start, own[-1].end, "", f"code {found[kind]}"))
+        return [*done, *cutter.up_to(len(shown))] if done else parts
 
     def _is_locked(self, index: int) -> bool:
         """Whether another program has locked a unit or segment, as memoQ, Phrase and Trados can."""
@@ -184,13 +225,33 @@ class _Reader(Units):
         given = ((self.given(each), each) for each in marks)
         return {mark.get("mid", ""): each for mark, each in given if mark.get("mtype") == "seg"}
 
-    def _fill_segments(self, own: dict[str, int], theirs: dict[str, int], finished: bool) -> None:
-        """Fill the segments of a target that are empty, or all of them if the target is not finished."""
+    def _segment_states(self, index: int) -> dict[str, int]:
+        """The elements in which Trados keeps the state of each segment of a unit, by the numbers of segments."""
+        inside = [each for each in self._all_inside(index) if local(self.tokens[each]) == "seg"]
+        return {self.given(each).get("id", ""): each for each in inside}
+
+    def _fill_segments(
+        self, own: dict[str, int], theirs: dict[str, int], finished: bool, states: dict[str, int]
+    ) -> None:
+        """Fill the segments of a target that are chosen by their `states`.
+
+        Without states, these are the empty ones, or all of them if the target is not finished.
+        """
         for number, target in theirs.items():
-            source = own.get(number)
-            if source is not None and not (finished and self.content(target).strip()):
-                opened = self.with_attributes(target, {}).removesuffix("/>").rstrip().removesuffix(">")
-                self.fill(source, self.whole(target), f"{opened}>", f"</{self.tokens[target].name}>")
+            source, state = own.get(number), states.get(number)
+            has_text = bool(self.content(target).strip())
+            if state is not None:
+                fuzzy = has_text and own_state(self.given(state))[1]
+                stays = (UNTRANSLATED if not has_text else FUZZY if fuzzy else "") not in self.only
+            else:
+                stays = finished and has_text
+            if source is None or stays:
+                continue
+            opened = self.with_attributes(target, {}).removesuffix("/>").rstrip().removesuffix(">")
+            span, closed = self.whole(target), f"</{self.tokens[target].name}>"
+            doubt = [] if state is None else [self.edit_of(state, OWN_STATES["conf"].review)]
+            if self.fill(source, span, f"{opened}>", closed, doubt=doubt) and state is not None:
+                self.document.edits.append(self.edit_of(state, OWN_STATES["conf"].translated))
 
     def _in_target(
         self,
@@ -211,6 +272,8 @@ class _Reader(Units):
         opened, doubtful = tags
         if found.copied:
             opened = opened.replace("mt-suggestion", "exact-match")
+        if new.taken:
+            doubtful = doubtful.replace("mt-suggestion", "fuzzy-match")
         space, name = self.space_before(source), f"{prefix}alt-trans"
         after = [
             f'{space}<{name} match-quality="{match.score}%">{_sides(prefix, match)}</{name}>' for match in found.shown

@@ -65,7 +65,7 @@ def values(text: str, name: str) -> dict[str, tuple[int, int]]:
     return found
 
 
-FORMATS = (Format("yaml", (".yaml", ".yml"), read, takes_keys=True, values=values),)
+FORMATS = (Format("yaml", (".yaml", ".yml"), read, chosen_by="keys", values=values),)
 
 
 def _roots(text: str, name: str) -> list[Any]:

@@ -1,7 +1,7 @@
 // Matches in translation memories: score, differences and translation.
 import { element, show } from "./common.js";
 
-const USES = { copied: "used as it is", repaired: "used with the numbers of this text", read: "read by the model", unused: "not used" };
+const USES = { copied: "used as it is", repaired: "used with the numbers of this text", taken: "used as it is, for review", read: "read by the model", unused: "not used" };
 const MOST = 400; // words of a sentence that are compared
 
 export function showMatches(sentences) {

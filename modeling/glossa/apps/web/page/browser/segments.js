@@ -229,6 +229,7 @@ export function hasMore(segments, index) {
 function closed(rules, text) {
   const end = last(text);
   if (!(end in rules.clauseMarks)) return text;
+  if (text.slice(-2, -1) === ".") return text.slice(0, -1);
   if (rules.at("noSpaces", end)) return `${text.slice(0, -1)}。`;
   return period(rules, text) === "." ? `${text.slice(0, -1)}.` : text;
 }
@@ -273,5 +274,7 @@ function continued(rules, source, text) {
   if (!(isWordCharacter(end) || isClause) || ![".", "。"].includes(text.slice(-1)) || endsTwice(text)) return text;
   const wide = rules.at("noSpaces", text.slice(-1)) !== null;
   if (isWordCharacter(end)) return text.slice(0, -1);
-  return text.slice(0, -1) + (wide === (rules.at("noSpaces", end) !== null) ? end : rules.clauseMarks[end]);
+  const isShort = rules.first("abbreviated", text) || source.slice(0, -1).endsWith(text.split(/\s/).at(-1));
+  const own = source.slice(-2, -1) === "." && isShort;
+  return (own ? text : text.slice(0, -1)) + (wide === (rules.at("noSpaces", end) !== null) ? end : rules.clauseMarks[end]);
 }

@@ -1,0 +1,52 @@
+"""`--keep`: placeholders of a program's own stay in translations, and `glossa check` knows them."""
+
+import re
+
+import pytest
+from refusals import refused
+from translating import Given
+
+from glossa.apps.documents.checks import Checks
+from glossa.apps.documents.formats.format import TextPair
+from glossa.cli.check import main as check
+from glossa.cli.serve import main as serve
+from glossa.cli.translate import main as translate
+from glossa.model.spans_glossa import Span, find_spans
+from glossa.translate.texts.spans import kept_patterns
+
+NAMES = kept_patterns([r"\[\[.*?\]\]"])
+
+
+def test_what_a_pattern_matches_comes_before_other_spans():
+    text = "See [[https://a.example|b]] and {name}"
+    assert [text[slice(*span)] for span in find_spans(text, NAMES)] == ["[[https://a.example|b]]", "{name}"]
+    assert find_spans("a1b2", [re.compile("[ab]"), re.compile("b2|1")]) == [Span(0, 1), Span(1, 2), Span(2, 3)]
+
+
+@pytest.mark.parametrize(
+    "text", ["Open [[a cat]] now.", "[[a. Cat]] sleeps", "The dog of [[cat]]", "[[a]] and [[b c]]"]
+)
+def test_kept_text_stays_in_translations(text):
+    translator = Given(str.upper).with_kept(NAMES)
+    expected = re.sub(r"\[\[.*?\]\]|[^\[\]]+", lambda part: part[0] if part[0][0] == "[" else part[0].upper(), text)
+    assert translator.best([text]) == [expected]
+    assert translator.with_checks(on_error="blank").best([text]) == [expected]
+    assert Given(str.upper).best([text]) == [text.upper()]
+
+
+def test_patterns_of_the_command(tmp_path, capsys):
+    (tmp_path / "a.json").write_text('{"a": "Open [[a cat]] or @@dog@@ now"}')
+    files = ["--input", str(tmp_path / "a.json"), "--output", str(tmp_path / "b.json")]
+    translate(["--pseudo", *files, "--keep", r"\[\[.*?\]\]", "--keep", "@@.*?@@"])
+    found = (tmp_path / "b.json").read_text()
+    assert "[[a cat]]" in found and "@@dog@@" in found and "Open" not in found and "now" not in found
+    for command in (translate, check, serve):
+        refused(r"--keep: '\[' is no regular expression of Python: unterminated", command, ["a", "--keep", "["])
+        refused("also matches a text without characters", command, ["a", "--keep", "x*"])
+
+
+def test_checks_compare_what_is_kept():
+    assert Checks(kept=NAMES).find(TextPair(1, "Open [[the cat]]", "[[the cat]] öffnen")) == []
+    assert Checks(kept=NAMES).find(TextPair(1, "Open [[the cat]]", "[[die Katze]] auf")) == [
+        ("placeholders", "missing: [[the cat]], added: [[die Katze]]")
+    ]
