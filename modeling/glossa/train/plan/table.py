@@ -226,7 +226,8 @@ class TrainingSettings:
     hours: float | None = setting(
         None,
         "Time limit for the steps of training, in hours: a trial on this machine lowers num_train_epochs to what "
-        "fits. Preparing the data, and scoring and saving at the end, take more time. Default: no limit.",
+        "fits. Preparing the data, and scoring and saving at the end, take more time; with stages they count too. "
+        "Default: no limit.",
         interval="(0, inf)",
     )
     hours_share: float = setting(
