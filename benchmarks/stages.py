@@ -18,7 +18,7 @@ import os
 import random
 import resource
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,7 @@ STAGES = {  # by row
     "all": "both,diversify,back",
 }  # fmt: skip
 LANGUAGES = {"anki": ("en", "fr"), "help": ("en", "de"), "multi30k": ("en", "de")}
+WITH_TEXT = ("anki",)  # corpora with monolingual text
 DRAWN, HELD_OUT = 30_000, 1000  # pairs of Anki
 Files = dict[str, Path]
 
@@ -71,7 +72,7 @@ def run(arguments: argparse.Namespace) -> None:
             for name in arguments.rows:
                 place = {"table": "stages", "row": row_name(corpus, name, arguments.hours), "seed": seed}
                 known = any(place.items() <= result.items() for result in read_results(arguments.results))
-                if known or ("back" in STAGES[name] and "--monolingual" not in options):
+                if known or (corpus, name) not in cells():
                     continue
                 commit = read_commit()
                 found = measure(arguments, corpus, name, seed, options)
@@ -228,7 +229,19 @@ def table_lines(results: Iterable[dict]) -> str:
         )
     here = dict.fromkeys(f"{result['cpu']}, torch {result['torch']}" for result in results)
     busy = max(result["load_average"] for result in results)
-    return f"{table(rows)}\n\nMachine: {'; '.join(here)}; one thread, load averages of other jobs up to {busy:.1f}."
+    known = {result["row"] for result in results}
+    missing = [
+        f'--corpus {corpus} --rows "{name}"' for corpus, name in cells() if row_name(corpus, name, 1) not in known
+    ]
+    lacking = f"\n\nNot measured yet, with one hour: {'; '.join(missing)}." if missing else ""
+    machine = f"Machine: {'; '.join(here)}; one thread, load averages of other jobs up to {busy:.1f}."
+    return f"{table(rows)}\n\n{machine}{lacking}"
+
+
+def cells() -> Iterator[tuple[str, str]]:
+    """The corpora and the rows that each can have."""
+    for corpus in LANGUAGES:
+        yield from ((corpus, name) for name in STAGES if corpus in WITH_TEXT or "back" not in STAGES[name])
 
 
 def _order(row: str) -> tuple[str, int]:

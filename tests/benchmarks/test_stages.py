@@ -49,3 +49,11 @@ def test_gains_are_those_over_plain_of_the_same_corpus_hours_and_seed(cells):
     assert (both["over plain"], both["p"], both["seeds"]) == ("+0.75 [+0.5, +1.0]", "0.030, 0.400", "2")
     assert (both["validation chrF++"], both["test BLEU"], both["CPU-seconds"]) == ("41.8", "21.8", "3,600")
     assert found["anki, 3 h: both"]["over plain"] == found["anki, 1 h: plain"]["over plain"] == ""
+
+
+def test_missing_rows_are_named_with_their_options():
+    line = table_lines([result("anki, 1 h: plain", 40.0), result("multi30k, 3 h: both", 40.0)]).splitlines()[-1]
+    missing = line.partition(": ")[2].removesuffix(".").split("; ")
+    assert '--corpus anki --rows "both, back"' in missing and '--corpus multi30k --rows "both"' in missing
+    assert not any("back" in name for name in missing if "anki" not in name)  # without monolingual text
+    assert len(missing) == 4 + 3 + 3 and '--corpus anki --rows "plain"' not in missing

@@ -1,9 +1,13 @@
 """Which stages the table advises, and how the hours are divided."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from glossa.train.stages.table import MEASURED, Measured, best, parts
 
+RESULTS = Path(__file__).parents[3] / "docs" / "results.json"
 CELLS = (
     Measured(30_000, 1, "both", "a"),
     Measured(30_000, 3, "both,diversify", "b"),
@@ -19,6 +23,28 @@ CELLS = (
 def test_the_nearest_cell_counts_within_a_factor_of_two(pairs, hours, row):
     found = best(pairs, hours, CELLS)
     assert (found and found.row) == row
+
+
+def gain_of(cell, results):
+    """The gain of a cell's row over plain training of the same hours, in the mean of the seeds of both."""
+    scores = {}
+    for name in (cell.row, f"{cell.row.partition(': ')[0]}: plain"):
+        own = {each["seed"]: each["metrics"]["validation"]["chrf"] for each in results if each["row"] == name}
+        assert own, f"{name} is not in docs/results.json"
+        scores[name] = own
+    row, plain = scores.values()
+    seeds = row.keys() & plain.keys()
+    return sum(row[seed] - plain[seed] for seed in seeds) / len(seeds)
+
+
+def test_a_cell_of_the_table_has_its_gain_among_the_results():
+    results = json.loads(RESULTS.read_text())
+    assert all(gain_of(cell, results) >= 0.5 for cell in MEASURED if cell.stages != "plain")
+    rows = [("anki, 1 h: plain", 1, 40.0), ("anki, 1 h: both", 1, 41.0), ("anki, 1 h: both", 2, 90.0)]
+    some = [{"row": row, "seed": seed, "metrics": {"validation": {"chrf": chrf}}} for row, seed, chrf in rows]
+    assert gain_of(Measured(30_000, 1, "both", "anki, 1 h: both"), some) == 1.0
+    with pytest.raises(AssertionError, match="not in docs/results"):
+        gain_of(Measured(30_000, 1, "both", "help, 1 h: both"), some)
 
 
 def test_nothing_is_advised_without_a_measurement():
