@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 LIBRARIES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "evaluate", "sacrebleu")
 RECIPE, VERSIONS, DATA_REPORT = "recipe.yaml", "versions.json", "data_report.json"
-STAGES, PLAN, STATE = "stages", "plan.yaml", "stages.json"
+STAGES, PLAN, STATE, REVERSE = "stages", "plan.yaml", "stages.json", "reverse"
 METRICS, HISTORY, SAMPLES = "metrics.json", "history.json", "samples.json"
 SAMPLES_TABLE, CURVES, BLENDS, HELD_OUT = "samples.md", "curves.png", "blends.png", "held_out"
 # Files published with the model. The recipe is not, since it has local paths.
@@ -128,8 +128,17 @@ class RunFolder:
         return self.path / STAGES
 
     def stage(self, number: int, name: str) -> Path:
-        """The path of what a stage makes, a folder for a training; `number` counts from 1."""
+        """The folder of a training that is a stage; `number` counts from 1."""
         return self.stages / f"{number}-{name}"
+
+    def stage_pairs(self, number: int, name: str, part: str = "") -> Path:
+        """The path of the pairs that a stage makes, or a part of them."""
+        return self.stages / f"{number}-{name}{part}.jsonl"
+
+    @property
+    def reverse(self) -> Path:
+        """The folder of the model of both directions as a translator of the opposite one."""
+        return self.path / REVERSE
 
     @property
     def state(self) -> Path:

@@ -321,6 +321,17 @@ def test_monolingual_text_of_the_source_language_is_refused_at_once(in_stages, t
     assert "which is not in 'fr'" in caplog.text
 
 
+def test_empty_monolingual_text_is_refused_at_once(in_stages, tmp_path):
+    (tmp_path / "empty.txt").write_text("\n\n")
+    refused("empty.txt, which has no texts", in_stages, tmp_path / "run", monolingual=tmp_path / "empty.txt", **SHORT)
+    assert not (tmp_path / "run").exists()
+
+
+def test_processes_of_a_launcher_are_refused(in_stages, tmp_path, monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    refused("a launcher has started several processes", in_stages, tmp_path / "run", "both", **SHORT)
+
+
 def test_an_account_that_is_missing_is_refused_at_once(in_stages, tmp_path, monkeypatch):
     monkeypatch.setattr("glossa.train.hub.push.get_token", lambda: None)
     refused("No token", in_stages, tmp_path / "run", "both", push_to_hub=True, hub_model_id="user/model", **SHORT)

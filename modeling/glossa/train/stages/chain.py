@@ -6,6 +6,7 @@ earlier stages are in its folder `stages`, with their state; a killed run contin
 """
 
 import logging
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
@@ -56,6 +57,11 @@ def train_in_stages(given: Given, start: Callable[[Given], Any]) -> None:
     if not names:
         start(given)
         return
+    if int(os.environ.get("WORLD_SIZE", 1)) > 1:
+        raise GlossaError(
+            f"stages is {given.values['stages']}, but a launcher has started several processes. Start `glossa train` "
+            "alone: each stage starts its own."
+        )
     state = _state(run, given, names, data.monolingual)
     _check_later(run, given, data)
     run.write_plan({name: value for name, value in given.values.items() if name not in UNPLANNED})
@@ -117,7 +123,6 @@ def _stage(run: RunFolder, state: State, part: Part, given: Given, start: Callab
     until = None if hours is None else 3600 * hours * part.end
     left = "" if until is None else f", for at most {max(until - state.finished_seconds, 0) / 60:.1f} minutes"
     logger.info("%s%s.", title, left)
-    state.begin()
     try:
         if part.name in TRAININGS:
             folder = run.stage(part.number, part.name)

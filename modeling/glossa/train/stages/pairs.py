@@ -28,11 +28,10 @@ SIZE = 500  # texts of a chunk: tens of seconds on a core, so that a stage ends 
 BEAMS = 1  # of a job in a stage: many pairs are of more use than the best ones
 ORDER = 1  # seed of the order of texts, so that those translated in time are a random part
 SAMPLE, MOST_FOREIGN = 1000, 0.5  # texts whose language is looked at, and the share of them that may be in another
-REVERSE = "reverse"  # folder in that of the stage both
 
 
 class Job(NamedTuple):
-    """A job of a stage: the name of its file, the model, and the texts."""
+    """A job of a stage: its name if there are several, the model, and the texts."""
 
     name: str
     model: Path
@@ -60,7 +59,7 @@ def make_pairs(run: RunFolder, state: State, number: int, name: str, until: floa
             state.write(state.stage_seconds)
             return end is None or state.seconds < end
 
-        file = Path(f"{run.stage(number, name)}{job.name}.jsonl")
+        file = run.stage_pairs(number, name, job.name)
         options: dict = {"goes_on": goes_on, "size": SIZE, "num_beams": BEAMS}
         count += len(translate_rows(file, str(job.model), data.languages, job.rows, **options))
         files.append(file.name)
@@ -86,7 +85,10 @@ def load_texts(paths: Sequence[str], data: DataArguments) -> list[str]:
     local = [path for path in paths if not is_remote(path)]
     if tables := [path for group in file_groups(local) for path in group if is_table(path)]:
         raise GlossaError(f"monolingual has {tables[0]}, which is a table. Give text files with a text on each line.")
-    texts = texts_in(paths, data)["target"][:]
+    try:
+        texts = texts_in(paths, data)["target"][:]
+    except GlossaError as error:
+        raise GlossaError(f"monolingual is {', '.join(paths)}, which has no texts: {error}") from error
     some = texts[:: -(-len(texts) // SAMPLE)]
     other, language = in_other_language(some, data.target_language), data.target_language
     if len(other) > MOST_FOREIGN * len(some):
@@ -106,10 +108,10 @@ def _in_order(texts: list[str]) -> list[str]:
 
 def make_reverse(first: Path) -> Path:
     """A folder with the model of the stage `both` as a translator of the opposite direction."""
-    folder = first / REVERSE
+    folder = RunFolder(first).reverse
     if folder.is_dir():
         return folder
-    new = first / f"{REVERSE}.new"
+    new = folder.with_suffix(".new")
     shutil.rmtree(new, ignore_errors=True)
     new.mkdir()
     for path in first.iterdir():
