@@ -121,7 +121,7 @@ def test_it_warns_of_the_other_project_named_glossa(tmp_path):
 def test_help_of_train_has_the_common_settings_or_all():
     _, few, _ = answer("train", "--help")
     _, every, _ = answer("train", "--help", "all")
-    assert len(COMMON) == 20
+    assert len(COMMON) == 21
     assert [few.count(f"--{name} ") for name in COMMON] == [1] * len(COMMON)
     _, further, _ = answer("train", "--help", "trainer")
     known = catalog.settings()

@@ -33,7 +33,7 @@ COMMON = (
     "data_path", "validation_path", "test_path", "source_language", "target_language", "dataset",
     "output_dir", "resume_from_checkpoint", "init_from",
     "vocab_size", "d_model", "encoder_layers", "decoder_layers", "dropout",
-    "hours", "stages", "monolingual", "num_train_epochs", "batch_tokens", "learning_rate", "bf16", "num_beams",
+    "hours", "stages", "num_train_epochs", "batch_tokens", "learning_rate", "bf16", "num_beams",
 )  # fmt: skip
 
 # Options that are not settings, and their allowed values.
