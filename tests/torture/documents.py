@@ -37,10 +37,12 @@ MORE = {
         },
     }),
     "a.mxliff": '<xliff xmlns:m="m" version="1.2"><file source-language="en" target-language="fr"><body><trans-unit '
-    'id="1" m:confirmed="0" maxwidth="9" size-unit="char"><source>A {b&gt;cat&lt;b}</source></trans-unit></body></file>'
-    "</xliff>",
+    'id="1" m:confirmed="0" maxwidth="9" size-unit="char"><source>A {b&gt;cat&lt;b}</source></trans-unit></body>'
+    "</file></xliff>",
 }  # fmt: skip
-VALUES = [None, True, [], {}, "", [[]], 0.5, [1, "a cat"], {"one": "a cat", "other": "cats"}, "a cat " * 500, "\ud800"]
+VALUES = [
+    None, True, [], {}, "", [[]], 0.5, [1, "a cat"], {"one": "a cat", "other": "cats"}, "a cat " * 500, "\ud800",
+]  # fmt: skip
 PIECES = [
     b"<", b">", b"</b>", b"<b>", b"<!--", b"-->", b"<![CDATA[", b"&amp;", b"&", b'"', b"'", b"`", b"```\n", b"*",
     b"**", b"[",
@@ -55,7 +57,8 @@ def torture(count: int, seed: int) -> dict:
     """Translate `count` damaged documents; see `python -m torture`."""
     figures = {"documents": 0, "same": 0, "refused": 0, "changed": 0, "uncaught": 0}
     faults = []
-    sources = {path.name: path.read_bytes() for path in sorted(FILES.rglob("*.*")) if format_of(path.name) is not None}
+    found = [path for path in sorted(FILES.rglob("*.*")) if format_of(path.name) is not None]
+    sources = {path.name: path.read_bytes() for path in found}
     sources |= {name: text.encode() for name, text in MORE.items()} | packages()
     with tempfile.TemporaryDirectory() as folder:
         for number in range(count):
