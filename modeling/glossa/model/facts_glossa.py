@@ -4,9 +4,9 @@ import re
 import unicodedata
 from functools import cached_property
 
-_EMOJI = "\u203c\u2049\u2139\u231a-\u23ff\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff"
-EMOJI_CHARACTERS = rf"{_EMOJI}\u200d\ufe0f\u20e3"
-EMOJI = rf"[{_EMOJI}][{EMOJI_CHARACTERS}]*"
+EMOJI_FIRST = "\u203c\u2049\u2139\u231a-\u23ff\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff"
+EMOJI_CHARACTERS = rf"{EMOJI_FIRST}\u200d\ufe0f\u20e3"
+EMOJI = rf"[{EMOJI_FIRST}][{EMOJI_CHARACTERS}]*"
 # Han and kana: each character is a word, or a part of one, without spaces between words.
 IDEOGRAPHS = "\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 # The same with the marks and forms of these scripts, which write no spaces between sentences either.
@@ -65,4 +65,4 @@ class TextFacts:
         return "title" if len(self.words) >= TITLE_WORDS and all(map(str.isupper, firsts)) else ""
 
 
-__all__ = ["EMOJI", "EMOJI_CHARACTERS", "IDEOGRAPHS", "LIST_MARK", "NO_SPACES", "WIDE", "TextFacts"]
+__all__ = ["EMOJI", "EMOJI_CHARACTERS", "EMOJI_FIRST", "IDEOGRAPHS", "LIST_MARK", "NO_SPACES", "WIDE", "TextFacts"]

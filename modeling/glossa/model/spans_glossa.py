@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .facts_glossa import EMOJI, WIDE
+from .facts_glossa import EMOJI, EMOJI_FIRST, WIDE
 
 _OUTSIDE = rf"\s<>\"'«»“”{WIDE}"  # characters that end an address
 ADDRESS = re.compile(
@@ -13,7 +13,7 @@ ADDRESS = re.compile(
     rf"(?:https?://(?:[{WIDE}]{{1,63}}\.)*|www\.)(?:\([^{_OUTSIDE}()\[\]]*\)|\[[^{_OUTSIDE}()\[\]]*\]"
     rf"|[^{_OUTSIDE}.,;:!?)\]]|[.,;:!?)\]]++(?=[^{_OUTSIDE}]))++"
     # The start of a word, and 64 characters (RFC 5321): the time is linear in the length of the text.
-    rf"|(?<![^\W{WIDE}])(?<![.+-])(?:[^\W{WIDE}]|[.+-]){{1,64}}@(?:[^\W{WIDE}]|-)+(?:\.(?:[^\W{WIDE}]|-)+)+"
+    rf"|(?<![^\W{WIDE}])(?<![.+-])(?:[^\W{WIDE}]|[.+-]){{1,64}}+@(?:[^\W{WIDE}]|-)+(?:\.(?:[^\W{WIDE}]|-)+)+"
 )
 # The placeholders that models were trained with: {name}, {{name}}, %d, %(name)s, <tag>, &amp;
 PLACEHOLDER = re.compile(
@@ -103,7 +103,10 @@ KINDS = {
     "emoji": rf"{EMOJI}|(?<![\w:]):[a-z][\w+-]*[a-z\d]:(?![\w:])",  # :smile: and :material-alert:
     "sentinel": f"[{SENTINELS}{MEMORY}]",  # which no text has of its own
 }
-ANY_SPAN = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in KINDS.items()))
+# Most characters begin no span, and are passed at once: those inside of words, white space, and words of letters.
+_WORD = rf"[A-Z]?[^\W\d_A-Z{EMOJI_FIRST}{WIDE}]++(?![\w@+/\\-]|[.:]\S)"
+_BEGINS = rf"(?:(?<![^\W{WIDE}])(?!\s|(?<=[{WIDE}])[{WIDE}]|{_WORD})|(?=[^\w\s]|[{EMOJI_FIRST}]|https?:|www\.))"
+ANY_SPAN = re.compile(_BEGINS + "(?:" + "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in KINDS.items()) + ")")
 
 
 class Span(NamedTuple):

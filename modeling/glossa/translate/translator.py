@@ -9,6 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import GlossaError
+from ..base.stopping import while_wanted
 from ..model.batches_glossa import check_beams, fits
 from ..model.segments_glossa import Segment, as_model_reads, has_more, segment_text
 from ..model.sentences_glossa import clean_text
@@ -162,7 +163,7 @@ class Translator:
         if prefixes and any(prefixes) and self.terms is None:
             raise GlossaError("Beginnings of translations need a search for them: give the Translator `terms`.")
         planned = []
-        for row, (text, prefix) in enumerate(zip(texts, prefixes or [""] * len(texts), strict=True)):
+        for row, (text, prefix) in enumerate(while_wanted(zip(texts, prefixes or [""] * len(texts), strict=True))):
             planned.append(self._plan(text, prefix))
             if self.checks.on_error == "stop" and planned[-1].failure:
                 raise Untranslatable(planned[-1].failure, row)
@@ -315,7 +316,7 @@ class Translator:
             text.keep_blank()
         pairs = [pair for text in texts for pair in text.pairs()]
         links = iter(aligned(self.aligner(), pairs))
-        return [text.with_tags(links) for text in texts]
+        return [text.with_tags(links) for text in while_wanted(texts)]
 
 
 def spans_of(tagged: Tagged, kept: Sequence[re.Pattern[str]] = ()) -> list[Span]:

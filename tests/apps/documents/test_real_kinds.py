@@ -4,8 +4,9 @@ import json
 
 import pytest
 from apps.documents.packed import members, pack
-from translating import Function, Given, rot13, shouted, translated
+from translating import KNOWN, Function, Given, rot13, shouted, translated
 
+from glossa.apps.documents.formats.opening import open_document
 from glossa.apps.documents.formats.xml_positions import xml_tokens
 from glossa.translate.build import pseudo_translator
 from glossa.translate.texts.tags import Part, take_tags
@@ -170,3 +171,25 @@ def test_attributes_with_statements_are_texts(tmp_path):
 
 def test_a_period_before_an_ellipsis_stays(tmp_path):
     assert shouted(tmp_path, "a.html", "<p>Our cat is here. ...</p>") == "<p>OUR CAT IS HERE. ...</p>"
+
+
+@pytest.mark.parametrize(
+    "between", ['<p><embed alt="x"/></p>', "<p><br/></p>", "<p><span><br/></span></p>\n", "<hr><i></i>"]
+)
+def test_elements_without_words_between_texts_of_a_string_stay_where_they_are(tmp_path, between):
+    text = json.dumps({"a": f"<p>One cat.</p>{between}<p><b>Two</b> dogs.</p>"})
+    expected = json.dumps({"a": f"<p>ONE CAT.</p>{between}<p><b>TWO</b> DOGS.</p>"})
+    assert shouted(tmp_path, "a.json", text) == expected
+
+
+def test_a_class_named_no_is_translated(tmp_path):
+    page = '<a class="button no">Our cat</a><p class="notranslate">cat</p><p translate="no">cat</p>'
+    assert shouted(tmp_path, "a.html", page) == page.replace("Our cat", "OUR CAT")
+
+
+def test_a_language_in_a_statement_is_not_named(tmp_path):
+    (tmp_path / "a.html").write_text('<html lang="{{ LANGUAGE }}"><p>Our cat</p></html>')
+    assert open_document(tmp_path / "a.html", "html", KNOWN).documents[0].notes == []
+    (tmp_path / "a.html").write_text('<html lang="de-AT"><p>Our cat</p></html>')
+    (note,) = open_document(tmp_path / "a.html", "html", KNOWN).documents[0].notes
+    assert "German (AT) (de-AT)" in note

@@ -1,5 +1,6 @@
 """`--keep`: placeholders of a program's own stay in translations, and `glossa check` knows them."""
 
+import random
 import re
 
 import pytest
@@ -11,7 +12,7 @@ from glossa.apps.documents.formats.format import TextPair
 from glossa.cli.check import main as check
 from glossa.cli.serve import main as serve
 from glossa.cli.translate import main as translate
-from glossa.model.spans_glossa import Span, find_spans
+from glossa.model.spans_glossa import ANY_SPAN, KINDS, Span, find_spans
 from glossa.translate.texts.spans import kept_patterns
 
 NAMES = kept_patterns([r"\[\[.*?\]\]"])
@@ -50,3 +51,20 @@ def test_checks_compare_what_is_kept():
     assert Checks(kept=NAMES).find(TextPair(1, "Open [[the cat]]", "[[die Katze]] auf")) == [
         ("placeholders", "missing: [[the cat]], added: [[die Katze]]")
     ]
+
+
+def test_characters_that_begin_no_span_are_passed_without_a_change():
+    """The pattern looks at few characters, and finds what its parts find at any character."""
+    plain = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in KINDS.items()))
+    pieces = [
+        "https://a.b/c", "www.x.y", "a@b.co", "{x}", "%s", "%1$s", "snake_case", "camelCase", "utf-8", "v1.2", "10 km",
+        "DE89 3704 0044", "-x", "--long=3", "C:\\a\\b", "/etc/x", "a/b.py", "🙂", "ℹ", "1️⃣", "我们", "을", "Word",
+        "word", "NASA", ":smile:", "`c`", "git://x.y/z", "+49 30 12", "978-3-16-1-0", "0xff", "x.y.z", "a1b2c3d", " ",
+        ".", ",", "(", ")", "\n", "é", "@me", "#tag", "&amp;", "<b>", "$t(a)", "@:k",
+    ]  # fmt: skip
+    drawn = random.Random(1)
+    for _ in range(3000):
+        text = "".join(drawn.choices(pieces, k=10))
+        assert [(each.span(), each.lastgroup) for each in ANY_SPAN.finditer(text)] == [
+            (each.span(), each.lastgroup) for each in plain.finditer(text)
+        ]

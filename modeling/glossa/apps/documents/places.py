@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy
 
+from ...base.stopping import check_stopped
 from ...model.facts_glossa import TextFacts
 from ...translate.interface import UsedMatch
 from ...translate.texts.tags import Part, Piece, Tagged, take_tags
@@ -113,6 +114,7 @@ class Place:
     copied: bool = False
 
     def __post_init__(self):
+        check_stopped()
         if self.start < 0:
             self.start, self.end = self.parts[0].start, self.parts[-1].end
 

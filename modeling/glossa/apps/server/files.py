@@ -1,6 +1,7 @@
 """Translate uploaded documents and texts with HTML tags, as `glossa translate` translates files."""
 
 import asyncio
+import gc
 import io
 import secrets
 import tempfile
@@ -63,6 +64,8 @@ class Files:
             found, missing = await self._translate_content(content, ending, step, options, deadline)
         finally:
             self.running -= 1
+            if not self.running:
+                gc.unfreeze()
         for old in sorted(self.folder.iterdir(), key=lambda path: path.stat().st_mtime)[: 1 - MAX_SAVED]:
             old.unlink()
             self.names.pop(old.name, None)
@@ -84,12 +87,21 @@ class Files:
         self, content: bytes, ending: str, step: Step, options: RequestOptions, deadline: float
     ) -> tuple[bytes, list[str]]:
         """Translate a document. No thread is blocked while its sentences wait in the queue."""
+        try:
+            async with asyncio.timeout_at(deadline):
+                return await self._translate_opened(content, Path(f"document{ending}"), step, options, deadline)
+        except TimeoutError:
+            raise too_many("the document was not read in time.") from None
+
+    async def _translate_opened(
+        self, content: bytes, path: Path, step: Step, options: RequestOptions, deadline: float
+    ) -> tuple[bytes, list[str]]:
         translator = await self.models.translator(step, options)
         work = Work(translator, translator.translate_segments, Problems(None), hides=self.models.memories.hides)
-        path = Path(f"document{ending}")
         done = []
         try:
             opened = await in_thread(self._open, content, path, step)
+            gc.freeze()  # a look at hundreds of thousands of texts would hold all requests for seconds
             for document in opened.documents:
                 check_texts(document)
                 steps = work.steps(document, path)

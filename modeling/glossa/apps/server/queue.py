@@ -9,6 +9,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from ...base.stopping import LEFT
 from ...translate.texts.text import Sentence
 from ...translate.translator import Translator
 from .refusals import MAX_REQUESTS, MAX_SECONDS, Refused, too_many
@@ -27,12 +28,20 @@ MAX_WAITING = 200_000  # characters; further requests are refused
 
 
 async def in_thread(function: Callable[..., T], *given: Any) -> T:
-    """Run a function in another thread. A canceled caller waits until the thread is free."""
-    work = asyncio.ensure_future(asyncio.to_thread(function, *given))
+    """Run a function in another thread. It stops if its caller is canceled, who waits until the thread is free."""
+    left = threading.Event()
+
+    def run() -> T:
+        LEFT.set(left)  # in the thread's own context
+        return function(*given)
+
+    work = asyncio.ensure_future(asyncio.to_thread(run))
     try:
         return await asyncio.shield(work)
     except asyncio.CancelledError:
+        left.set()
         await asyncio.wait([work])
+        work.exception()  # nobody waits for it
         raise
 
 

@@ -9,6 +9,7 @@ from ..places import Document, Edit
 from .format import LanguagePair
 from .tokens import Token, attribute_range, attributes
 
+_CODE = re.compile(r"[A-Za-z]{2,8}(?![^\W_-])")  # no statement of a template
 CATEGORIES = ("zero", "one", "two", "few", "many", "other")
 
 
@@ -30,7 +31,7 @@ def check_target(name: str, declared: str, languages: LanguagePair, empty: bool 
 
 def note_source(document: Document, name: str, declared: str, languages: LanguagePair) -> None:
     """Add a note if a file declares another language for its text than the source language."""
-    if declared and languages.source and not same_language(declared, languages.source):
+    if _CODE.match(declared) and languages.source and not same_language(declared, languages.source):
         other = f"{name} declares that its text is in {language_name(declared)} ({declared})"
         document.notes.append(f"{other}; it is translated as {language_name(languages.source)}.")
 

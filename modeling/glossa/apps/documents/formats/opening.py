@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ....base.collecting import collector_paused
 from ....base.errors import GlossaError
 from . import LINES, MODULES
 from .format import FUZZY, UNKNOWN, Bilingual, Chosen, Format, LanguagePair, Opened
@@ -92,12 +93,13 @@ def open_document(
         stated = ", ".join(name for name in MODULES if find_format(name).states)
         raise GlossaError(f"{path}: --only and --state are for formats whose translations have a state: {stated}.")
     choice = [getattr(chosen, found.chosen_by)] if found.chosen_by else []
-    if found.open:
-        opened = found.open(content, path, languages, *choice)
-    else:
-        opened = _read(found, content, path, languages, choice)
-    if old is not None and found.values is not None:
-        _update(opened.documents[0], found, path, old, previous, languages.target)
+    with collector_paused():
+        if found.open:
+            opened = found.open(content, path, languages, *choice)
+        else:
+            opened = _read(found, content, path, languages, choice)
+        if old is not None and found.values is not None:
+            _update(opened.documents[0], found, path, old, previous, languages.target)
     from .language import note_added_forms
 
     for document in opened.documents:
@@ -121,7 +123,8 @@ def open_pairs(
             "--format; of other files, give two with equal lines: --source FILE --translation FILE."
         )
     text, _, _ = found.encoding.decode(_content(path), path, languages.source)
-    pairs = found.pairs(text, str(path), languages, *([columns] if found.chosen_by == COLUMNS else []))
+    with collector_paused():
+        pairs = found.pairs(text, str(path), languages, *([columns] if found.chosen_by == COLUMNS else []))
     if columns is not None:
         columns.check()
     return pairs

@@ -89,14 +89,20 @@ def _with_spaces(parts: list[Part]) -> list[Part]:
 
 
 def _joined_ends(parts: Iterable[Part]) -> Iterator[Part]:
-    """Parts in which ends of texts with only white space between them are joined."""
-    waiting: list[Part] = []  # an end, and white space after it
+    """Parts in which ends of texts without words between them are joined."""
+    waiting: list[Part] = []  # an end, and white space and tags after it
     for part in parts:
+        kinds = [each.kind for each in waiting]
         if waiting and part.kind in ("end", "break"):
-            waiting = [waiting[0]._replace(end=part.end)]
+            if kinds.count("open") == kinds.count("close"):  # tags around the words stay parts
+                waiting = [waiting[0]._replace(end=part.end)]
+            elif kinds[-1] == "end":
+                waiting[-1] = waiting[-1]._replace(end=part.end)
+            else:
+                waiting.append(part)
         elif part.kind == "end":
             waiting = [part]
-        elif waiting and part.kind == "text" and part.text.isspace():
+        elif waiting and (part.kind in ("open", "close", "alone") or (part.kind == "text" and part.text.isspace())):
             waiting.append(part)
         else:
             yield from waiting

@@ -10,7 +10,7 @@ from .templates import find_templates, masked
 from .tokens import Token, attribute_range, attributes, escape_xml, matching_tags, text_parts, trimmed
 
 CELL = "table:table-cell"  # of a sheet: numbers, dates and results of formulas are not texts
-UNWANTED = ("no", "notranslate")
+UNWANTED = "notranslate"
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def _kept(text: str, token: Token, rules: Rules) -> bool:
     given = attributes(text, token)
     if token.name == CELL and ("table:formula" in given or given.get("office:value-type", "string") != "string"):
         return True
-    return given.get("translate") in UNWANTED or any(name in UNWANTED for name in given.get("class", "").split())
+    return given.get("translate") == "no" or UNWANTED in given.get("class", "").split()
 
 
 def _words(text: str, tokens: Sequence[Token]) -> str:
