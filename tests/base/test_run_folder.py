@@ -6,9 +6,10 @@ import pytest
 from datasets import Dataset, DatasetDict
 from refusals import refused
 
+from glossa.base.checkpoints import checkpoint_step, find_damage, write_checksums
 from glossa.base.errors import GlossaError
 from glossa.base.paths import masked
-from glossa.base.run_folder import RunFolder, checkpoint_step, find_damage, table_cell, write_checksums
+from glossa.base.run_folder import RunFolder, table_cell
 from glossa.readers.downloads import local_paths
 
 PAIRS = [{"source": "a|b", "target": "é"}, {"source": "c", "target": "d"}]

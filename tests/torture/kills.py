@@ -20,7 +20,7 @@ import torch
 from safetensors.torch import load_file
 from small_models import RUN, command_line, write_pairs
 
-from glossa.base.run_folder import CHECKPOINT_STATE
+from glossa.base.checkpoints import CHECKPOINT_STATE
 from glossa.train.plan import catalog
 from glossa.train.plan.arguments import parse_settings
 from glossa.train.run import train

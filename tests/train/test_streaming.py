@@ -8,8 +8,9 @@ import pytest
 from refusals import refused
 from small_models import QUIET, same_weights
 
+from glossa.base.checkpoints import find_damage, stream_file
 from glossa.base.errors import GlossaError
-from glossa.base.run_folder import RunFolder, find_damage, stream_file
+from glossa.base.run_folder import RunFolder
 from glossa.cli import distill
 from glossa.train.data.streaming import streams
 

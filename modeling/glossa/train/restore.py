@@ -9,7 +9,7 @@ from torch.distributed.fsdp import FSDPModule
 from transformers import PreTrainedModel, Seq2SeqTrainer, Trainer, TrainerCallback
 from transformers.trainer_callback import ExportableState, TrainerState
 
-from ..base.run_folder import write_checksums
+from ..base.checkpoints import write_checksums
 from .data.encoding.corruption import PretrainingCollator
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from accelerate.utils import gather_object
 from torch.utils.data import DataLoader
 
-from ..base.run_folder import stream_file
+from ..base.checkpoints import stream_file
 from .data.cleaning.report import DataReport
 from .data.streaming.streams import Stream
 from .data.streaming.windows import StreamBatches, Windows

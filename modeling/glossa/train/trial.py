@@ -11,7 +11,8 @@ from accelerate.utils import broadcast_object_list
 from datasets import Dataset
 from transformers import PreTrainedModel
 
-from ..base.run_folder import RunFolder, count_processes
+from ..base.checkpoints import count_processes
+from ..base.run_folder import RunFolder
 from .cpu import choose_bf16, choose_threads, warn_of_emulation
 from .data.encoding.encoding import IDS, LENGTHS, by_length
 from .plan.arguments import Origin, Settings

@@ -10,8 +10,9 @@ from datasets import Dataset, DatasetDict
 from refusals import refused
 from small_models import QUIET, UNSCORED, same_weights, weights
 
+from glossa.base.checkpoints import find_damage
 from glossa.base.errors import GlossaError
-from glossa.base.run_folder import RunFolder, find_damage, without_secrets
+from glossa.base.run_folder import RunFolder, without_secrets
 from glossa.train import run as training_run
 from glossa.train.data.pairs import fingerprints
 from glossa.train.plan.arguments import parse_settings

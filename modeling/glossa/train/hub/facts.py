@@ -14,9 +14,10 @@ from huggingface_hub.utils import validate_repo_id
 from jinja2 import TemplateError
 from sacrebleu.metrics import CHRF
 
+from ...base.checkpoints import read_file
 from ...base.errors import GlossaError, http_errors
 from ...base.languages import direction
-from ...base.run_folder import RunFolder, read_file, table_cell
+from ...base.run_folder import RunFolder, table_cell
 from ...translate.languages import Languages
 from ..evaluation.robustness import robustness_cells
 from ..evaluation.scoring import METRICS, NORMALIZED, REFERENCES, distinct_kinds

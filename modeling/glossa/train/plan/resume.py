@@ -6,16 +6,9 @@ from typing import Any
 
 from transformers.trainer_callback import TrainerState
 
+from ...base.checkpoints import CHECKPOINT_STATE, count_processes, find_damage, stream_file, was_sharded
 from ...base.errors import GlossaError
-from ...base.run_folder import (
-    CHECKPOINT_STATE,
-    RunFolder,
-    count_processes,
-    find_damage,
-    stream_file,
-    was_sharded,
-    without_secrets,
-)
+from ...base.run_folder import RunFolder, without_secrets
 from ..data.filters import enabled_filters, flatten_filters, nest_filters
 from ..data.streaming.streams import is_stream
 from . import catalog

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ...base.checkpoints import read_file
 from ...base.errors import GlossaError
 from ...base.jobs.whole_files import write_whole
-from ...base.run_folder import RunFolder, read_file
+from ...base.run_folder import RunFolder
 
 
 @dataclass
