@@ -7,7 +7,7 @@ import pytest
 from glossa.model.facts_glossa import TextFacts
 from glossa.model.profile_glossa import TextProfile
 from glossa.model.segments_glossa import Segment, is_copied, join_segments, model_texts, segment_text
-from glossa.model.spans_glossa import ITEM, MARK, find_spans
+from glossa.model.spans_glossa import ITEM, MARK, Span, find_spans
 
 
 def upper(text):
@@ -97,6 +97,15 @@ def test_without_splitting_only_marks_are_taken_off():
         Segment("1.", " ", True),
         Segment("We go. We stay.", ""),
     ]
+
+
+def test_marks_inside_of_spans_are_not_taken_off():
+    text = "# a format [b] c 🙂"
+    for spans in ([Span(0, 10)], [Span(15, 18)], [Span(0, 10), Span(15, 18)]):
+        found = segment_text(text, spans=spans)
+        kept = [text[slice(*span)] for span in spans]
+        assert [each.text[slice(*span)] for each in found for span in each.spans] == kept
+    assert [each.text for each in segment_text("🙂 a b", spans=[Span(0, 1)])] == ["🙂", "a b"]
 
 
 def test_parts_of_a_sentence_end_like_sentences_for_the_model():

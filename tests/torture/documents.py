@@ -10,6 +10,7 @@ import random
 import re
 import tempfile
 import zipfile
+from copy import deepcopy
 from pathlib import Path
 
 import openpyxl
@@ -155,7 +156,7 @@ def _retyped(chance: random.Random, content: bytes) -> bytes:
             inner = inner[key]
         if places:
             holder, key = chance.choice(places)
-            holder[key] = chance.choice([*VALUES, "NUMBER", "DEEP"])
+            holder[key] = deepcopy(chance.choice([*VALUES, "NUMBER", "DEEP"]))
     text = json.dumps(root, indent=chance.choice((None, 1)))
     deep = chance.choice((50, 3000))
     return text.replace('"NUMBER"', "9" * 5000).replace('"DEEP"', "[" * deep + "]" * deep).encode()

@@ -129,14 +129,22 @@ def _without_marks(text: str, spans: Sequence[Span], space: str) -> list[Segment
         own = tuple(Span(a - first, b - first) for a, b in spans if first <= a and b <= last)
         return Segment(text[first:last], space, copied, spans=own)
 
+    def cuts(first: int, last: int) -> bool:
+        """Whether the space between a mark and the sentence is inside of a span."""
+        return any(a < last and first < b for a, b in spans)
+
     parts: list[Segment] = []
     for pattern in (LIST_MARK, LEADING_EMOJI):
         mark = pattern.match(text, start)
         if mark is not None and re.split(r"\W", text[mark.end() :], maxsplit=1)[0] not in MONTHS:
             body = mark[0].rstrip()
+            if cuts(start + len(body), mark.end()):
+                continue
             parts.append(part(start, start + len(body), mark[0][len(body) :], True))
             start = mark.end()
     mark = TRAILING_EMOJI.search(text, max(start, end - 40))
+    if mark is not None and cuts(mark.start(), mark.end() - len(mark[0].lstrip())):
+        mark = None
     if mark is not None:
         end = mark.start()
     if start == end and mark is None:

@@ -53,9 +53,9 @@ class SecondTry:
         wrong = [each for each in sentences if each.best.problem in KINDS and FIGURE.search(each.source)]
         left = self._translate_with_stand_ins(wrong, numbers=True)
         wholes = [_with_spans(sentence, items) for sentence, items in left]
-        self._translate_without_spans(wholes)
-        for (sentence, items), whole in zip(left, wholes, strict=True):
-            if whole.best.problem in ("", MOVED) and whole.best.text:
+        copied = self._translate_without_spans(wholes)
+        for (sentence, items), whole, alike in zip(left, wholes, copied, strict=True):
+            if not alike and whole.best.problem in ("", MOVED) and whole.best.text:
                 _set(sentence, whole.translations, whole.places, items)
 
     def _translate_with_stand_ins(
@@ -90,7 +90,8 @@ class SecondTry:
         reading = replace(sentence.reading, label=label)
         return replace(sentence, segment=segment, reading=reading, match=ReadMatch(), translations=[], places=[])
 
-    def _translate_without_spans(self, sentences: list[Sentence]) -> None:
+    def _translate_without_spans(self, sentences: list[Sentence]) -> list[bool]:
+        """Translate sentences without their spans. Returns for each whether the rest was copied."""
         bare = [without(sentence.source, sentence.segment.spans) for sentence in sentences]
         own = self._translated([(sentence, rest.text) for sentence, rest in zip(sentences, bare, strict=True)])
         pairs = [pair_of(sentence.source, each.text) for sentence in own for each in sentence.translations]
@@ -105,6 +106,7 @@ class SecondTry:
                 sentence.translations.append(replace(each, text=text, problem=problem))
                 sentence.places.append(places)
                 sentence.lower_start(-1)
+        return [each.best.text == rest.text for each, rest in zip(own, bare, strict=True)]
 
 
 def _with_spans(sentence: Sentence, items: Sequence[Item]) -> Sentence:

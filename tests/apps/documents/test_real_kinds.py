@@ -4,6 +4,7 @@ import json
 
 import pytest
 from apps.documents.packed import members, pack
+from refusals import refused
 from translating import KNOWN, Function, Given, rot13, shouted, translated
 
 from glossa.apps.documents.formats.opening import open_document
@@ -180,6 +181,11 @@ def test_elements_without_words_between_texts_of_a_string_stay_where_they_are(tm
     text = json.dumps({"a": f"<p>One cat.</p>{between}<p><b>Two</b> dogs.</p>"})
     expected = json.dumps({"a": f"<p>ONE CAT.</p>{between}<p><b>TWO</b> DOGS.</p>"})
     assert shouted(tmp_path, "a.json", text) == expected
+
+
+def test_localizations_that_are_no_object_are_refused_with_their_line(tmp_path):
+    text = '{"sourceLanguage": "en", "strings": {"k":\n{"localizations": [[]]}}}'
+    refused("a.xcstrings, line 2: the localizations of a string are no object", shouted, tmp_path, "a.xcstrings", text)
 
 
 def test_a_class_named_no_is_translated(tmp_path):

@@ -68,3 +68,8 @@ def test_characters_that_begin_no_span_are_passed_without_a_change():
         assert [(each.span(), each.lastgroup) for each in ANY_SPAN.finditer(text)] == [
             (each.span(), each.lastgroup) for each in plain.finditer(text)
         ]
+
+
+def test_a_text_that_the_model_copies_keeps_all_spans_where_they_are():
+    text = "Go -l</code> x<sup>2</sup>.</p> <ul><l\\ii>One<li>Two <img src=a.png alt="
+    assert Given(lambda given: given).best([text]) == [text]

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ....base.errors import GlossaError
-from ..places import Document, Edit, Review, Written
+from ..places import Document, Edit, Review, Written, line_numbers
 from .format import FUZZY, UNTRANSLATED, Format, LanguagePair
 from .json import Node, escape_for, read_nodes, value_places
 from .language import note_added_forms, plural_categories
@@ -32,6 +32,10 @@ def read(text: str, name: str, languages: LanguagePair, only: Sequence[str] = (U
         )
     catalog = _Catalog(text, text[source.start + 1 : source.end - 1], languages.target.replace("_", "-"))
     for key, node in strings.items.items():
+        localizations = node.items.get("localizations")
+        if localizations is not None and localizations.kind != "object":
+            line = line_numbers(text)(localizations.start)
+            raise GlossaError(f"{name}, line {line}: the localizations of a string are no object. Repair the file.")
         if node.kind == "object":
             catalog.fill(node, strings.keys[str(key)], only)
     note_added_forms(catalog.document, name, catalog.added)

@@ -103,6 +103,8 @@ function withoutMarks(rules, text, spans, space) {
     const own = spans.filter(([start, stop]) => first <= start && stop <= end);
     return segmentOf(text.slice(first, end), space, copied, own.map(([start, stop]) => [start - first, stop - first]));
   };
+  // Whether the space between a mark and the sentence is inside of a span.
+  const cuts = (from, to) => spans.some(([begin, stop]) => begin < to && from < stop);
   const parts = [];
   let start = 0;
   let end = text.length;
@@ -113,11 +115,13 @@ function withoutMarks(rules, text, spans, space) {
     const [word] = text.slice(after).split(/[^\p{L}\p{N}_]/u);
     if (rules.lists.MONTHS.has(word)) continue;
     const body = stripRight(mark[0]);
+    if (cuts(start + body.length, after)) continue;
     parts.push(part(start, start + body.length, mark[0].slice(body.length), true));
     start = after;
   }
   const from = text.length - [...text].slice(-40).join("").length;
-  const mark = rules.first("trailing", text, Math.max(start, from));
+  let mark = rules.first("trailing", text, Math.max(start, from));
+  if (mark && cuts(mark.index, text.length - stripLeft(mark[0]).length)) mark = null;
   if (mark) end = mark.index;
   if (start === end && !mark) {
     return [...parts.slice(0, -1), { ...parts.at(-1), space: parts.at(-1).space + space }];
