@@ -182,7 +182,9 @@ def train_row(argv: list[str], output: str) -> dict[str, float]:
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     steps = RunFolder(output).metrics["training_seconds"]  # with those of a plain run that was stopped
     cpu = before + sum(each.ru_utime + each.ru_stime for each in used)
-    return {"cpu_seconds": max(cpu, steps), "seconds": max(before + time.monotonic() - began, steps)}
+    seconds = before + time.monotonic() - began
+    was_resumed = steps > seconds  # a plain run, whose sessions before are known by their steps alone
+    return {"cpu_seconds": steps if was_resumed else cpu, "seconds": max(seconds, steps)}
 
 
 def compare(plain: Path, output: Path) -> float:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from glossa.base import run_folder
+from glossa.base import checkpoints, run_folder
 
 PACKAGE = Path(__file__).parents[2] / "modeling" / "glossa"
 OURS = ("glossa", "scripts", "benchmarks", "tests")
@@ -40,12 +40,13 @@ def test_traveling_files_need_nothing_but_transformers(name):
         assert (dots == 1 and module in TRAVELING) or (not dots and known), module
 
 
-def test_one_module_names_the_files_of_a_run():
-    constants = (value for key, value in vars(run_folder).items() if key.isupper() and isinstance(value, str))
-    names = {value for value in constants if "." in value}
-    assert {"metrics.json", "history.json", "recipe.yaml", "samples.json"} <= names
+def test_two_modules_name_the_files_of_a_run():
+    constants = {name: value for name, value in (vars(run_folder) | vars(checkpoints)).items() if name.isupper()}
+    names = {value for value in constants.values() if isinstance(value, str) and "." in value}
+    assert {"metrics.json", "history.json", "recipe.yaml", "samples.json", "checksums.json"} <= names
     for path in MODULES:
-        if path.stem == "run_folder" or path.parent.name == "cli":  # a command names the files that its user asks for
+        # A command names the files that its user asks for.
+        if path.stem in ("run_folder", "checkpoints") or path.parent.name == "cli":
             continue
         found = {node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant)}
         assert not found & names, f"{path} names {found & names}"
