@@ -188,9 +188,10 @@ def size_for_start(settings: Settings, size: Size, pairs: int) -> Size:
     config, recipe = load_config(start), RunFolder(start).recipe
     last = settings.training.stages != PLAIN  # goes on with the pairs that its start has learned from
     if recipe.get("objective", "translation") != "translation" or last:
-        passes, rate = size.passes if last else FURTHER * size.passes, FURTHER * size.learning_rate
-        muon = size.muon_learning_rate and FURTHER * size.muon_learning_rate
-        return replace(size, passes=passes, learning_rate=rate, muon_learning_rate=muon)
+        factor = 1 if last else FURTHER  # a stage of a chain goes on as it began
+        muon = size.muon_learning_rate and factor * size.muon_learning_rate
+        rate = factor * size.learning_rate
+        return replace(size, passes=factor * size.passes, learning_rate=rate, muon_learning_rate=muon)
     passes = tuned_passes(pairs)
     width = getattr(config, "hidden_size", None) or config.encoder.hidden_size  # of an encoder-decoder composite
     rate = TUNED_RATE if config.model_type == "glossa" else OTHER_RATE / width
