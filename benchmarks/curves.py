@@ -35,7 +35,7 @@ SMALL = {"vocab_size": 1500, "d_model": 96, "encoder_layers": 2, "decoder_layers
 HELD_OUT = 100
 TIMES = (0.25, 0.5, 0.75)  # of a run
 LEARNED = (0.25, 0.35, 0.5, 0.6, 0.75)  # times whose growth is fitted
-INSIDE = 0.9  # share of the ends that intervals contain
+INSIDE = 0.95  # share of the ends that intervals contain
 LONGEST = 200  # characters of a side
 
 
