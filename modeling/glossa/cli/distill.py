@@ -281,18 +281,19 @@ def check_record(run: "RunFolder", prepared: "DatasetDict") -> None:
 
     With other data, other pairs are held out, and pairs of its test set could be translated.
     """
+    from ..readers.hub import SPLITS
     from ..train.data.pairs import fingerprints
 
     changed = run.changed_data(fingerprints(prepared))
     if changed is None:
         raise GlossaError(f"{run.path} has no record of which pairs were held out. Give its pairs with --data_path.")
-    if not changed:
-        return
     found = []
-    for split in changed:
+    for split in (name for name in changed if name in SPLITS):  # replayed and watched pairs are not translated
         found.append(f"{split} has {len(prepared[split]) if split in prepared else 0:,} pairs")
         if run.held_out_file(split).is_file():
             found[-1] += f", and had {len(run.load_held_out(split)):,}"
+    if not found:
+        return
     raise GlossaError(
         f"The data of {run.path} have changed since training ({'; '.join(found)}; or texts or order differ). "
         "Its held-out pairs could be translated. Restore the data, or give training pairs with --data_path."

@@ -165,7 +165,8 @@ def test_the_record_of_a_run_decides_what_is_held_out(tmp_path, tiny_run):
     report = RunFolder(run).data_report
     (run / "data_report.json").write_text(json.dumps({**report, "fingerprints": None}))
     refused("has no record of which pairs were held out", distill.main, argv)
-    (run / "data_report.json").write_text(json.dumps(report))
+    replayed = report | {"fingerprints": report["fingerprints"] | {"replay": "0", "watch": "1"}}
+    (run / "data_report.json").write_text(json.dumps(replayed))  # of a run that kept what its start knew
     data.write_text("".join(lines), encoding="utf-8")
     distill.main(argv)
     held_out = {row["source"] for split in ("validation", "test") for row in RunFolder(run).load_held_out(split)}
