@@ -65,7 +65,7 @@ def test_a_better_translation_counts_at_once(page, learned_run, tmp_path):
         page.click("#save")
         playwright.expect(page.locator("#status")).to_have_text("Saved, and used from now on.")
         assert page.locator("#output").inner_text() == f"{first}\n{BETTER}"
-        assert page.locator("#matched strong").count() == 1
+        assert page.locator("#matched strong", has_text="100% match").count() == 1
         page.click("#undo")
         playwright.expect(page.locator("#status")).to_have_text("Taken back.")
         assert page.locator("#output").inner_text() == f"{first}\n{second}"

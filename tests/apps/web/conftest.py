@@ -15,7 +15,7 @@ from glossa.apps.web.runtime import write_runtime
 from glossa.apps.web.site import write_site
 from glossa.base.errors import GlossaError
 from glossa.train.data.arguments import TokenizerArguments
-from glossa.train.data.encoding.vocabulary import train_tokenizer, train_tokenizer_pair
+from glossa.train.data.encoding.vocabulary import AddedTokens, train_tokenizer, train_tokenizer_pair
 
 SOURCES = [
     f"The {a} {b} in the {c}." for a in ("man", "woman", "dog") for b in ("sleeps", "runs") for c in ("park", "house")
@@ -52,7 +52,7 @@ def model_of(kind):
         )  # fmt: skip
     else:
         options = TokenizerArguments(vocab_size=290, target_vocab_size=290)
-        tokenizer = train_tokenizer_pair(SOURCES * 3, TARGETS * 3, options, 64, target_languages=("fr", "de"))
+        tokenizer = train_tokenizer_pair(SOURCES * 3, TARGETS * 3, options, 64, AddedTokens(languages=("fr", "de")))
         model = build(
             vocab_size=len(tokenizer), decoder_vocab_size=tokenizer.target_vocab_size,
             share_encoder_decoder_embeddings=False, **LAYERS,

@@ -8,7 +8,7 @@ from glossa import GlossaTokenizer
 from glossa.base.errors import GlossaError
 from glossa.model.batches_glossa import encode_texts, fits
 from glossa.train.data.arguments import TokenizerArguments
-from glossa.train.data.encoding.vocabulary import train_tokenizer, train_tokenizer_pair
+from glossa.train.data.encoding.vocabulary import AddedTokens, train_tokenizer, train_tokenizer_pair
 from glossa.translate.engines.light_tokenizer import UNLIMITED, LightTokenizer
 from glossa.translate.languages import Languages
 
@@ -57,7 +57,11 @@ def test_two_vocabularies(tmp_path):
 
 def test_several_target_languages(tmp_path):
     tokenizer = train_tokenizer_pair(
-        TEXTS * 4, TEXTS * 4, TokenizerArguments(vocab_size=290, target_vocab_size=280), 64, ["de", "fr"]
+        TEXTS * 4,
+        TEXTS * 4,
+        TokenizerArguments(vocab_size=290, target_vocab_size=280),
+        64,
+        AddedTokens(languages=["de", "fr"]),
     )
     tokenizer.tgt_lang = tokenizer.init_kwargs["tgt_lang"] = "fr"
     light = same(tmp_path, tokenizer)

@@ -13,8 +13,8 @@ from .keys import Keys
 from .tokens import Token, attribute_range, attributes
 from .xml_positions import xml_tokens
 
-_SPOKEN = re.compile(r"<rPh\b.*?</rPh>", re.S)  # readings, which are no part of the text
-_TEXT = re.compile(r"<t\b[^>]*(?<!/)>([^<]*)")
+_SPOKEN = re.compile(r"<rPh\b[^<]*(?:<(?!/?rPh\b)[^<]*)*</rPh>")  # readings, which are no part of the text
+_TEXT = re.compile(r"<t\b[^<>]*(?<!/)>([^<]*)")
 
 
 class Cell(NamedTuple):
