@@ -95,3 +95,18 @@ def test_the_site_builds_without_a_warning(tmp_path):
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0 and "WARNING" not in done.stderr, done.stderr
     assert "glossa.translate.translator.Translator" in (tmp_path / "site/api/translate/index.html").read_text()
+
+
+def repeated(texts):
+    """The paragraphs of 20 words and more that stand twice in pages, without blocks of code and tables."""
+    plain = (re.sub(r"```.*?```", "", text, flags=re.DOTALL) for text in texts)
+    paragraphs = [" ".join(part.split()) for text in plain for part in re.split(r"\n\s*\n", text)]
+    long = [part for part in paragraphs if len(part.split()) >= 20 and not part.startswith("|")]
+    return {part for part in long if long.count(part) > 1}
+
+
+def test_no_paragraph_stands_twice():
+    """As three paragraphs on augmentation once did (docs-augmentation-twice)."""
+    paragraph = "A paragraph of some length. " * 5
+    assert len(repeated([f"{paragraph}\n\nother text\n", f"# Title\n\n{paragraph}"])) == 1
+    assert repeated(page.read_text(encoding="utf-8") for page in PAGES) == set()

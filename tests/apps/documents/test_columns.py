@@ -87,4 +87,4 @@ def test_columns_of_texts_and_translations_are_checked(tmp_path, capsys):
     said = capsys.readouterr()
     assert said.out.splitlines() == [f"{tmp_path / 'a.csv'}:3: placeholders: missing: %s"]
     refused("Nothing was checked", check, [str(tmp_path / "a.csv"), "--columns", "text"])
-    assert "--columns are 1 columns. Give two" in capsys.readouterr().err
+    assert "--columns has 1 columns. Give two" in capsys.readouterr().err

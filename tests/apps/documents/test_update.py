@@ -181,7 +181,7 @@ def test_an_older_file_that_is_no_translation_into_the_language_is_named(tmp_pat
         json.dumps(dict(zip("abc", own, strict=True))) for own in (texts, texts, german, french)
     )
     updated(tmp_path, "a.json", new, same)
-    assert "3 of 3 values of --update are those of this file. Is it a translation?" in capsys.readouterr().err
+    assert "3 of 3 values of --update equal the source. Is it a translation?" in capsys.readouterr().err
     updated(tmp_path, "a.json", new, other)
     assert "the values of --update look like German, not French" in capsys.readouterr().err
     updated(tmp_path, "a.json", new, right)

@@ -18,7 +18,7 @@ _TEXT = re.compile(r"<t\b[^<>]*(?<!/)>([^<]*)")
 
 
 class Cell(NamedTuple):
-    """A cell: its column, from 0, its characters, and those of the number of its shared text, if it has one."""
+    """A cell: its column, from 0, and the places of its content and of the index of its shared string, if any."""
 
     column: int
     start: int

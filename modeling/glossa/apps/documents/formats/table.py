@@ -75,7 +75,7 @@ def _sides(
     """The line of each row, and its cells of the source and target columns."""
     columns = chosen.chosen_columns(header) if chosen else _columns(header, name, languages)
     if len(columns) != 2:
-        raise GlossaError(f"{name}: --columns are {len(columns)} columns. Give two, the one of the texts first.")
+        raise GlossaError(f"{name}: --columns has {len(columns)} columns. Give two: texts, then translations.")
     source, target = columns
     for line, row in rows[1:]:
         if len(row) <= max(source, target):

@@ -70,7 +70,7 @@ def _doubts(
     both = [(source[slice(*own)], old[slice(*theirs)]) for own, theirs in staying]
     same = sum(own == theirs and any(map(str.isalpha, own)) for own, theirs in both)
     if same > len(both) / 2:
-        yield f"{name}: {same:,} of {len(both):,} values of --update are those of this file. Is it a translation?"
+        yield f"{name}: {same:,} of {len(both):,} values of --update equal the source. Is it a translation?"
     text = "\n".join(theirs for own, theirs in both if own != theirs)
     if language and sum(map(str.isalpha, text)) >= LETTERS and language_code(language) in identifier().nb_classes:
         found, share = identifier().classify(text)
