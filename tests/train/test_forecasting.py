@@ -56,5 +56,5 @@ def test_a_run_notes_its_curve_and_prints_forecasts(tiny_train, tmp_path, capsys
     assert len(shares) == 8 and shares == sorted(shares) and shares[-1] == pytest.approx(1)
     assert len(points_of(RunFolder(run).history)) == 8
     out = capsys.readouterr().out
-    count = out.count("at the end, as other runs grew: chrF++ ")
+    count = out.count("forecast of the final chrF++: ")
     assert count == 6, "from a quarter of the steps to the last but one"

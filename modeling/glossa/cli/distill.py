@@ -89,7 +89,7 @@ def main(argv: list[str]) -> None:
     command = ["glossa", "train", "--data_path", arguments.output, *held_out(arguments, languages)]
     print(f"Train on them: {shlex.join(command)}")
     if arguments.text:
-        print("Its held-out pairs are the teacher's too: give pairs of people as --validation_path and --test_path.")
+        print("Held-out pairs would be its translations too. Give human ones with --validation_path and --test_path.")
 
 
 def record_teachers(arguments: DistillOptions) -> None:

@@ -33,7 +33,7 @@ class Forecast(TrainerCallback):
         if is_shown and FIRST * state.max_steps <= state.global_step < state.max_steps:
             found = predict(points_of(state.log_history))
             if found is not None:
-                print(f"  at the end, as other runs grew: chrF++ {found.low:.0f} to {found.high:.0f}", flush=True)
+                print(f"  forecast of the final chrF++: {found.low:.0f} to {found.high:.0f}", flush=True)
 
 
 def share_of_rates(scheduler: LambdaLR, step: int, steps: int) -> float:
