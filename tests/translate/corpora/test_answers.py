@@ -135,7 +135,8 @@ def test_nothing_is_asked_twice_after_a_stop(stub, tmp_path, monkeypatch):
     assert journal.read_text() == '["rouge"]\n'
     with open(journal, "a") as file:
         file.write('["bl')  # as a kill leaves it
-    assert [row[:2] for row in ask(stub, tmp_path)] == [("red", "rouge"), ("blue", "bleu"), ("green", "vert")]
+    found = ask(stub, tmp_path, "--teacher_requests", "1")
+    assert [row[:2] for row in found] == [("red", "rouge"), ("blue", "bleu"), ("green", "vert")]
     asked = [body["messages"][0]["content"].split()[-1] for _, body, _ in stub.asked]
     assert asked == ["red", "blue", "blue", "green"]
 
