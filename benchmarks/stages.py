@@ -5,9 +5,9 @@ one thread. Only the hours bound the epochs (`--num_train_epochs 1000`), so that
 it on one core (`taskset -c 1`): then equal hours are equal CPU-seconds, in which translating, scoring and set-up are
 counted. The table has the CPU-seconds as measured.
 
-FOLDER has `anki/fra-eng.zip`, `libreoffice-help/en-de.tsv.gz` and `multi30k`. The corpora are 30,000 pairs of Anki,
-English to French, with the French sides of the other pairs as monolingual text; LibreOffice's help, English to German,
-held out by pages; and Multi30k, English to German, without monolingual text. Validation pairs choose; test pairs are
+FOLDER has `anki/fra-eng.zip`, `libreoffice-help/en-de.tsv.gz` and `multi30k`. The corpora are 30,000 or 10,000 pairs of
+Anki, English to French, with the French sides of the other pairs as monolingual text; LibreOffice's help, English to
+German, held out by pages; and Multi30k, English to German, without monolingual text. Validation pairs choose; test pairs are
 scored once, when a run ends. p-values are those of a paired bootstrap against the plain training of the same hours and
 seed, if its run is in --output_dir. Finished rows are kept, as by `reproduce`, and a stopped run is resumed.
 """
@@ -45,9 +45,9 @@ STAGES = {  # by row
     PLAIN: "plain", "both": "both", "both, diversify": "both,diversify", "both, back": "both,back",
     "all": "both,diversify,back",
 }  # fmt: skip
-LANGUAGES = {"anki": ("en", "fr"), "help": ("en", "de"), "multi30k": ("en", "de")}
-WITH_TEXT = ("anki",)  # corpora with monolingual text
-DRAWN, HELD_OUT = 30_000, 1000  # pairs of Anki
+LANGUAGES = {"anki": ("en", "fr"), "anki-10k": ("en", "fr"), "help": ("en", "de"), "multi30k": ("en", "de")}
+DRAWN = {"anki": 30_000, "anki-10k": 10_000}  # pairs of Anki; the target sides of the others are monolingual text
+HELD_OUT = 1000
 Files = dict[str, Path]
 
 
@@ -94,7 +94,7 @@ def corpus_options(corpus: str, data: Path, folder: Path) -> list[str]:
     if corpus == "help":
         files = split(data / "libreoffice-help" / "en-de.tsv.gz", folder, None)
     else:
-        files = draw(sorted(set(PAIRS["anki"](data / "anki", "fr"))), folder)
+        files = draw(sorted(set(PAIRS["anki"](data / "anki", "fr"))), folder, DRAWN[corpus])
     languages = zip(("--source_language", "--target_language"), LANGUAGES[corpus], strict=True)
     options = [*SIDES, *(word for pair in languages for word in pair)]
     for name, part in {"data_path": "train", "validation_path": "validation", "test_path": "test"}.items():
@@ -102,7 +102,7 @@ def corpus_options(corpus: str, data: Path, folder: Path) -> list[str]:
     return [*options, *(["--monolingual", str(files["monolingual"])] if "monolingual" in files else [])]
 
 
-def draw(pairs: list[tuple[str, str]], folder: Path, drawn: int = DRAWN, held_out: int = HELD_OUT) -> Files:
+def draw(pairs: list[tuple[str, str]], folder: Path, drawn: int, held_out: int = HELD_OUT) -> Files:
     """Write training, validation and test pairs, which share no side, and the unused target sides into `folder`."""
     random.Random(1).shuffle(pairs)
     parts: dict[str, list[tuple[str, str]]] = {"test": [], "validation": [], "train": []}
@@ -243,7 +243,7 @@ def table_lines(results: Iterable[dict]) -> str:
 def cells() -> Iterator[tuple[str, str]]:
     """The corpora and the rows that each can have."""
     for corpus in LANGUAGES:
-        yield from ((corpus, name) for name in STAGES if corpus in WITH_TEXT or "back" not in STAGES[name])
+        yield from ((corpus, name) for name in STAGES if corpus in DRAWN or "back" not in STAGES[name])
 
 
 def _order(row: str) -> tuple[str, int]:
