@@ -1,14 +1,15 @@
 """How well the end of a training is forecast: `python -m benchmarks curves --data FOLDER`.
 
-Each row trains a small model, and keeps its curve: at each evaluation the share of the learning rates and the chrF++
-on validation pairs. Finished rows are kept, as by `reproduce`. The table forecasts the end of each curve from its
-beginning; growth and interval widths come from the curves of other texts. The last line has the constants of
-`glossa/train/evaluation/curves.py`, from all curves.
+Each row trains a small model, and keeps its curve: at each evaluation the share of the learning rates, and the chrF++
+and the loss on validation pairs. Finished rows are kept, as by `reproduce`. The table forecasts the end of each curve
+from its beginning, also those of plain training in `stages`; growth and interval widths come from the curves of other
+texts. The last line has the constants of `glossa/train/evaluation/curves.py`, from all curves.
 """
 
 import argparse
 import math
 import random
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy
@@ -36,6 +37,9 @@ HELD_OUT = 100
 TIMES = (0.25, 0.5, 0.75)  # of a run
 LEARNED = (0.25, 0.35, 0.5, 0.6, 0.75)  # times whose growth is fitted
 INSIDE = 0.95  # share of the ends that intervals contain
+# The texts of the rows of `stages`.
+ELSEWHERE = {"anki": "Anki", "anki-10k": "Anki", "help": "help", "multi30k": "Multi30k"}
+LEAST_POINTS = 5  # of a curve that is used
 LONGEST = 200  # characters of a side
 
 
@@ -56,13 +60,28 @@ def run(arguments: argparse.Namespace) -> None:
             commit = read_commit()
             found = measure(arguments, name, pairs, passes)
             add_result(arguments.results, place | {"commit": commit, **machine()} | {"metrics": found}, place)
-    curves = {
-        result["row"]: [Point(*map(float, point.split("/"))) for point in result["metrics"]["curve"].split()]
-        for result in read_results(arguments.results)
-        if result["table"] == "curves"
-    }
+    curves = curves_in(read_results(arguments.results))
     print(f"\n{table([row_of(time, curves) for time in TIMES])}\n")
     print(f"GROWTH = {growth_of(curves)}, WIDTH = {width_of(curves):.2f}")
+
+
+def curve_of(run: RunFolder) -> str:
+    """The curve of a run: share, chrF++ and loss of each evaluation."""
+    entries = [each for each in run.history if SHARE in each and "eval_chrf" in each]
+    return " ".join(f"{each[SHARE]:.4g}/{each['eval_chrf']:.4g}/{each['eval_loss']:.4g}" for each in entries)
+
+
+def curves_in(results: Iterable[dict]) -> dict[str, list[Point]]:
+    """The curves of new models, by their text, a colon, and what else tells them apart."""
+    curves = {}
+    for result in results:
+        row, curve = result["row"], result["metrics"].get("curve", "")
+        points = [Point(*map(float, point.split("/")[:2])) for point in curve.split()]
+        if len(points) < LEAST_POINTS:
+            continue
+        text = row.partition(":")[0] if result["table"] == "curves" else ELSEWHERE[row.partition(",")[0]]
+        curves[f"{text}: {row}, {result['seed']}"] = points
+    return curves
 
 
 def row_of(time: float, curves: dict[str, list[Point]]) -> dict[str, str]:
@@ -134,6 +153,4 @@ def measure(arguments: argparse.Namespace, name: str, pairs: int, passes: int) -
     argv += ["--test_size", "0", "--trust_data", "true", "--num_beams", "1", "--max_new_tokens", "60"]
     argv += [word for name, value in SMALL.items() for word in (f"--{name}", str(value))]
     train(parse_settings(argv))
-    history = RunFolder(output).history
-    points = [f"{each[SHARE]:.4g}/{each['eval_chrf']:.4g}" for each in history if SHARE in each]
-    return {"pairs": pairs, "passes": passes, "curve": " ".join(points)}
+    return {"pairs": pairs, "passes": passes, "curve": curve_of(RunFolder(output))}

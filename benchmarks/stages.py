@@ -5,11 +5,11 @@ one thread. Only the hours bound the epochs (`--num_train_epochs 1000`), so that
 it on one core (`taskset -c 1`): then equal hours are equal CPU-seconds, in which translating, scoring and set-up are
 counted. The table has the CPU-seconds as measured.
 
-FOLDER has `anki/fra-eng.zip`, `libreoffice-help/en-de.tsv.gz` and `multi30k`. The corpora are 30,000 or 10,000 pairs of
-Anki, English to French, with the French sides of the other pairs as monolingual text; LibreOffice's help, English to
-German, held out by pages; and Multi30k, English to German, without monolingual text. Validation pairs choose; test pairs are
-scored once, when a run ends. p-values are those of a paired bootstrap against the plain training of the same hours and
-seed, if its run is in --output_dir. Finished rows are kept, as by `reproduce`, and a stopped run is resumed.
+FOLDER has `anki/fra-eng.zip`, `libreoffice-help/en-de.tsv.gz` and `multi30k`. The corpora are 30,000 or 10,000 pairs
+of Anki, English to French, with the French sides of the other pairs as monolingual text; LibreOffice's help, English
+to German, held out by pages; and Multi30k, English to German, without monolingual text. Validation pairs choose; test
+pairs are scored once, when a run ends. p-values are those of a paired bootstrap against the plain training of the same
+hours and seed, if its run is in --output_dir. Finished rows are kept, as by `reproduce`, and a stopped run is resumed.
 """
 
 import argparse
@@ -34,6 +34,7 @@ from glossa.train.stages.chain import train_in_stages
 from glossa.train.stages.state import State
 from glossa.translate.build import build_translator
 
+from .curves import curve_of
 from .numbers import PAIRS
 from .processes import in_process
 from .reproduce import DOCS, add_result, data_settings, read_commit, read_results, write_table
@@ -148,6 +149,7 @@ def measure(arguments: argparse.Namespace, corpus: str, name: str, seed: int, op
     return spent | scores | {
         "words_per_second": words / max(found["test"]["seconds"], 1e-9),
         "stages": [] if name == PLAIN else stages_of(folder),
+        "curve": curve_of(folder) if name == PLAIN else "",
         "p_value": None if name == PLAIN or not RunFolder(plain).is_complete() else compare(plain, output),
     }  # fmt: skip
 
