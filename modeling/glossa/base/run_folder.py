@@ -114,6 +114,11 @@ class RunFolder:
         """The folder of the earlier stages of a run."""
         return self.path / STAGES
 
+    @property
+    def is_stage(self) -> bool:
+        """Whether this is an earlier stage of another run."""
+        return self.path.parent.name == STAGES and (self.path.parent / STATE).is_file()
+
     def stage(self, number: int, name: str) -> Path:
         """The folder of a training that is a stage; `number` counts from 1."""
         return self.stages / f"{number}-{name}"

@@ -107,9 +107,10 @@ def report(
         print(line)
     if settings.training.push_to_hub:
         trainer.push_to_hub()
-    for line in _advice(settings, trainer, metrics, wanted):
+    # What an earlier stage has learned is of no interest by itself.
+    for line in [] if run.is_stage else _advice(settings, trainer, metrics, wanted):
         print(f"Advice: {line}")
-    translates = settings.translator.objective == "translation"
+    translates = settings.translator.objective == "translation" and not run.is_stage
     if translates:
         for line in conclusion(settings, count_pairs(run.data_report), wanted, metrics):
             print(line)

@@ -240,7 +240,7 @@ def test_a_last_training_that_makes_it_worse_is_dropped(tmp_path, in_stages, cap
     assert RunFolder(run).metrics["blend"]["share"] == 0
 
 
-def test_hours_that_are_used_up_leave_a_finished_run(tmp_path, in_stages, caplog):
+def test_hours_that_are_used_up_leave_a_finished_run(tmp_path, in_stages, caplog, capsys):
     """A ten thousandth of an hour is over before the first stage ends: nothing is translated, and one step trained."""
     times = {"num_train_epochs": None, "hours": 1e-4, "eval_strategy": "no", "save_strategy": "no"}
     with caplog.at_level(logging.INFO):
@@ -253,6 +253,8 @@ def test_hours_that_are_used_up_leave_a_finished_run(tmp_path, in_stages, caplog
     assert RunFolder(run).recipe["hours_share"] == 0.01  # in spite of the stages before
     assert catalog.parse([str(run / "recipe.yaml")]).values["hours"] == 1e-4
     assert sum(record["seconds"] for record in records) > 0.36
+    printed = capsys.readouterr().out  # what the first stage can do alone is not of interest
+    assert printed.count("Saved in") == 2 and printed.count("Verdict:") == printed.count("Try it:") == 1
 
 
 def test_translating_stops_in_its_part_of_the_time(tmp_path, undisturbed, monkeypatch):
