@@ -81,9 +81,8 @@ def _train(run: RunFolder, settings: Settings) -> None:
             describe(settings, inputs, model, tokenizer)
         if settings.training.should_save:
             run.write_setup(settings.recipe(), inputs.report.to_dict(), inputs.splits)
-            for line in (
-                [] if pretrains or run.is_stage else forecast(settings, count_pairs(inputs.report.to_dict()), wanted)
-            ):
+            pairs = count_pairs(inputs.report.to_dict())
+            for line in [] if pretrains or run.is_stage else forecast(settings, pairs, wanted):
                 print(line)
             print(preview(model, tokenizer, trainer.example_batch()), flush=True)
             if trainer.augmented is not None:
