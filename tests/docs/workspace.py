@@ -1,6 +1,7 @@
 """The folder in which the documentation's commands run: the files and runs that a reader is supposed to have."""
 
 import contextlib
+import fcntl
 import gzip
 import io
 import itertools
@@ -196,7 +197,14 @@ class Workspace:
 
     @contextlib.contextmanager
     def server(self, command, binaries=None):
-        """A server that `command` starts; the line with its address."""
+        """A server that `command` starts; the line with its address. One at a time, since all have the same port."""
+        with self.data.with_suffix(".lock").open("w") as one:
+            fcntl.flock(one, fcntl.LOCK_EX)
+            with self.started(command, binaries) as line:
+                yield line
+
+    @contextlib.contextmanager
+    def started(self, command, binaries):
         process = subprocess.Popen(
             ["bash", "-c", f"exec {command}"], cwd=self.work,
             env=self.variables(binaries or self.binaries) | {"PYTHONUNBUFFERED": "1"},
