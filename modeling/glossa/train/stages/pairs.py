@@ -85,6 +85,7 @@ def load_texts(paths: Sequence[str], data: DataArguments) -> list[str]:
     local = [path for path in paths if not is_remote(path)]
     if tables := [path for group in file_groups(local) for path in group if is_table(path)]:
         raise GlossaError(f"monolingual has {tables[0]}, which is a table. Give text files with a text on each line.")
+    logger.info("monolingual: reading %s", ", ".join(paths))
     try:
         texts = texts_in(paths, data)["target"][:]
     except GlossaError as error:
