@@ -134,6 +134,14 @@ def test_short_runs_have_less_dropout(monkeypatch, pairs, hours, argv, dropout):
     assert chosen(pairs, "--hours", str(hours), *argv, texts=["x" * 40]).model.dropout == dropout
 
 
+def test_the_hours_of_all_stages_choose_the_model(monkeypatch):
+    """A pass over both directions of 165,000 pairs of 10 tokens takes 1.19 hours with the width of 256."""
+    monkeypatch.setattr(sizing, "seconds_per_token", lambda settings, size: 1e-3 if size.width == 256 else 1e-4)
+    stage = ["--hours_share", "0.35", "--both_directions", "true", "--hours"]
+    widths = [chosen(165_000, *stage, hours, texts=["x" * 40]).model.d_model for hours in ("2.3", "2.5")]
+    assert widths == [128, 256]  # two passes fit into 2.5 hours
+
+
 def test_a_model_smaller_than_the_pairs_ask_for_has_their_dropout(monkeypatch):
     """Half of the four passes fit with the width of 128, and less than a pass with 256."""
     monkeypatch.setattr(sizing, "seconds_per_token", lambda settings, size: 1e-3 * (10 if size.width == 256 else 1))

@@ -213,8 +213,8 @@ def _tokens(text: str) -> float:
 def size_for_hours(settings: Settings, sizes: Sequence[Size], tokens: float) -> Size:
     """The largest of `sizes` for which enough passes over `tokens` tokens fit into the hours, or else the smallest.
 
-    Passes and dropout come from the last size, which fits the number of pairs; short runs have less dropout. All
-    stages of a chain count for this.
+    Passes and dropout come from the last size, which fits the number of pairs; short runs have less dropout. The
+    hours are those of all stages of a chain, which have the same model.
     """
     wanted, training = sizes[-1], settings.training
     enough = min(PASSES, wanted.passes / 2)
@@ -222,12 +222,12 @@ def size_for_hours(settings: Settings, sizes: Sequence[Size], tokens: float) -> 
     for chosen in reversed(sizes):
         seconds = [OVERHEAD * tokens * seconds_per_token(settings, chosen)]
         broadcast_object_list(seconds)  # all processes must build the same model
-        passes = 3600 * training.own_hours / max(seconds[0], 1e-9)  # type: ignore[operator]
-        logger.info("Width %d: about %.2g passes fit into %g hours.", chosen.width, passes, training.own_hours)
+        passes = 3600 * training.hours / max(seconds[0], 1e-9)  # type: ignore[operator]
+        logger.info("Width %d: about %.2g passes fit into %g hours.", chosen.width, passes, training.hours)
         if passes >= enough:
             break
-    all_passes = passes * _directions(settings) / training.hours_share
-    dropout = min(wanted.dropout, LESS_DROPOUT) if all_passes <= SHORT * wanted.passes else wanted.dropout
+    is_short = passes * _directions(settings) <= SHORT * wanted.passes
+    dropout = min(wanted.dropout, LESS_DROPOUT) if is_short else wanted.dropout
     return replace(chosen, dropout=dropout, passes=wanted.passes)
 
 
