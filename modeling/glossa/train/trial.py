@@ -108,7 +108,9 @@ def limit_passes(settings: Settings, trainer: GlossaTrainer) -> Settings:
         smaller = "" if settings.translator.init_from else ", or a smaller model"
         logger.warning("Only %.0f%% of the training pairs will be seen. Give more --hours%s.", 100 * passes, smaller)
     config: Any = trainer.model.config
-    if passes <= SHORT * arguments.num_train_epochs and config.dropout > LESS_DROPOUT:
+    dropout = settings.origins.get("dropout")  # chosen for these hours, or given
+    is_given = dropout is None or dropout.kind != "chosen"
+    if is_given and passes <= SHORT * arguments.num_train_epochs and config.dropout > LESS_DROPOUT:
         logger.info("A run of so few passes may translate better with --dropout %g.", LESS_DROPOUT)
     passes, found = min(arguments.num_train_epochs, passes), Origin("trial", f"what fits into {hours:g} hours")
     augmentation = settings.origins.get("augmentation")

@@ -45,8 +45,10 @@ def values(settings, names=NAMES):
     [
         (70, [8_000, 128, 4, 4_286, 4e-3]),  # 300,000 pairs in all passes
         (2_500, [8_000, 128, 4, 120, 4e-3]),
-        (7_500, [8_000, 128, 4, 40, 4e-3]),
-        (10_000, [8_000, 128, 4, 30, 4e-3]),
+        (5_000, [8_000, 128, 4, 60, 4e-3]),
+        (10_000, [8_000, 128, 4, 60, 4e-3]),  # 600,000 pairs
+        (15_000, [8_000, 128, 4, 40, 4e-3]),
+        (20_000, [8_000, 128, 4, 30, 4e-3]),
         (60_000, [8_000, 128, 4, 30, 4e-3]),
         (60_001, [8_000, 256, 4, 12, 1e-3]),
         (165_000, [8_000, 256, 4, 12, 1e-3]),
@@ -124,6 +126,8 @@ def test_a_smaller_model_where_time_is_short(monkeypatch, pairs, hours, expected
         (29_000, 1.258, ["--hours_share", "0.35", "--both_directions", "true"], LONG),
         (2_500, 0.433, [], 0.1),  # 48 passes of 120
         (2_500, 0.434, [], LONG),
+        (10_000, 0.433, [], 0.1),  # 12 passes, as with 29,000 pairs, though there are 60
+        (10_000, 0.434, [], LONG),
         (165_000, 2.8, [], 0.1),  # 4.7 of 12 passes
         (165_000, 2.9, [], 0.15),
         (10_000_000, 12, [], 0.1),
@@ -195,7 +199,7 @@ def test_what_is_given_stays_and_what_belongs_to_it_too():
     fixed = parse_settings(["--d_model", "64", "--learning_rate", "2e-3", "--dropout", "0.1"])
     names = ("d_model", "encoder_layers", "encoder_ffn_dim", "learning_rate", "warmup_steps", "dropout")
     assert values(settings, names) == values(fixed, names)
-    assert settings.training.num_train_epochs == 30
+    assert settings.training.num_train_epochs == 60
 
 
 @pytest.mark.slow

@@ -34,6 +34,7 @@ TRIAL_LENGTH = 20  # tokens per side in the trial, before there is a vocabulary
 CHARACTERS = 4  # approximate characters per token
 WIDE = 3  # characters that an ideograph, kana or Hangul syllable counts for: a token has one or two of these
 SEEN = 300_000  # minimum pairs over all passes; with fewer, training has too few steps (docs/results.md)
+SEEN_WELL, MOST_PASSES = 600_000, 60  # so many pairs, if they take at most so many passes (docs/results.md)
 PASSES = 2  # if fewer passes, and fewer than half of those wanted, fit into the hours, the model is too large
 OVERHEAD = 1.3  # for optimizer, evaluations and checkpoints; the trial has only forward and backward passes
 SHORT = 0.4  # maximum share of the passes for which less dropout is better (docs/results.md)
@@ -141,6 +142,7 @@ def choose_settings(settings: Settings, pairs: int, texts: Sequence[str] = ()) -
     if settings.training.hours is not None and size.dimensions().keys() <= choosable(settings) | prepared(settings):
         tokens = _directions(settings) * pairs * sum(map(_tokens, texts)) / max(len(texts), 1)
         size = size_for_hours(settings, [*sizes[:number], size], tokens)
+    size = replace(size, passes=max(size.passes, min(math.ceil(SEEN_WELL / pairs), MOST_PASSES)))
     if start:
         size = size_for_start(settings, sizes[number], pairs)
     if is_sharded(settings.training) or uses_deepspeed(settings.training):
