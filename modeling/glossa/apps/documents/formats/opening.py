@@ -65,6 +65,7 @@ def open_document(
     old: Path | None = None,
     previous: Path | None = None,
     for_review: bool = False,
+    content: bytes | None = None,
 ) -> Opened:
     """Open a file for translation.
 
@@ -76,12 +77,13 @@ def open_document(
         old: A translation of an older version of the file. Its values stay.
         previous: This older version. Values that have changed since are translated again.
         for_review: Whether the state of all new translations says that they are to be reviewed.
+        content: The bytes of the file; by default they are read.
 
     Raises:
         GlossaError: With the line, if a file is broken, or if the format has no keys and `old` is given, or no states
             and `chosen.only` or `for_review`.
     """
-    content = _content(path)
+    content = _content(path) if content is None else content
     found = find_format(kind)
     if old is not None and found.values is None:
         keyed = ", ".join(name for name in MODULES if find_format(name).values)
