@@ -68,9 +68,7 @@ class Readers:
         """
         return await self._ask(ending, source, target, [content], write=False)
 
-    async def write(
-        self, content: bytes, ending: str, source: str, target: str, translations: list[bytes]
-    ) -> bytes:
+    async def write(self, content: bytes, ending: str, source: str, target: str, translations: list[bytes]) -> bytes:
         """The document with the translations of its chunks, of [`packed_answers`]. Raises as [`Readers.read`]."""
         return (await self._ask(ending, source, target, [content, *translations], write=True))[0]
 

@@ -13,7 +13,7 @@ import sys
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 from ...base.errors import GlossaError
 from ...translate.interface import UsedMatch
@@ -21,7 +21,17 @@ from ...translate.texts.tags import Part
 from ..documents.formats import LINES
 from ..documents.formats.format import LanguagePair
 from ..documents.formats.opening import format_of, open_document
-from ..documents.places import CHARACTERS, Answer, Document, DocumentWriter, Place, Recalled, Usage, chunks, line_numbers
+from ..documents.places import (
+    CHARACTERS,
+    Answer,
+    Document,
+    DocumentWriter,
+    Place,
+    Recalled,
+    Usage,
+    chunks,
+    line_numbers,
+)
 
 MAX_FILE = 10 << 20  # bytes
 # Members of a packed document that may be XML. Unpacked, they may be as large as an unpacked document.
@@ -30,14 +40,14 @@ MAX_UNPACKED = 5 * MAX_FILE
 OUT_OF_MEMORY = 3  # the status of the process in this case
 
 
-def send(stream: BinaryIO, parts: Sequence[bytes]) -> None:
+def send(stream: IO[bytes], parts: Sequence[bytes]) -> None:
     """Send a message."""
     stream.write(json.dumps([*map(len, parts)]).encode() + b"\n")
     stream.writelines(parts)
     stream.flush()
 
 
-def receive(stream: BinaryIO) -> list[bytes]:
+def receive(stream: IO[bytes]) -> list[bytes]:
     """Wait for a message. Raises `EOFError` if the other process has ended."""
     lengths = stream.readline()
     if not lengths.endswith(b"\n"):
@@ -80,11 +90,12 @@ def unpacked_answers(packed: bytes) -> list[Answer]:
 
 
 def _answer(pieces: list, changed: bool, approved: bool, doubtful: bool, recalled: list | None) -> Answer:
+    found = None
     if recalled is not None:
         matches, copied, own, taken = recalled
-        recalled = Recalled([UsedMatch(*match) for match in matches], copied, own, taken and UsedMatch(*taken))
+        found = Recalled([UsedMatch(*match) for match in matches], copied, own, taken and UsedMatch(*taken))
     pieces = [piece if isinstance(piece, str) else Part(*piece) for piece in pieces]
-    return Answer(pieces, changed, approved, doubtful, recalled)
+    return Answer(pieces, changed, approved, doubtful, found)
 
 
 def main() -> None:
@@ -123,7 +134,8 @@ def _limit(seconds: int, memory: int) -> None:
 
 
 def _handle(head: dict[str, Any], content: bytes, translations: list[bytes]) -> list[bytes]:
-    path, languages = Path(f"document{head['ending']}"), LanguagePair(head["source"], head["target"])
+    ending, languages = head["ending"], LanguagePair(head["source"], head["target"])
+    path = Path(f"document{'' if ending.startswith('.') else '_'}{ending}")  # or a whole name, such as strings.xml
     check_unpacked(content)
     try:
         opened = open_document(path, format_of(path.name) or LINES, languages, content=content)
