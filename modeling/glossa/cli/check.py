@@ -31,7 +31,7 @@ from ..apps.documents.formats.keys import Keys
 from ..apps.documents.formats.opening import find_format, format_of_file, open_pairs
 from ..base.errors import GlossaError
 from ..base.languages import language_code
-from ..translate.texts.spans import kept_patterns
+from ..base.values import kept_patterns
 from .align import read_pairs
 from .options import argument, flag, option, read
 from .shared_options import GlossaryOptions, KeepOptions, LanguageOptions
