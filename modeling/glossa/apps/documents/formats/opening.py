@@ -2,6 +2,7 @@
 
 import importlib
 import re
+from bisect import bisect_right
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 from ....base.collecting import collector_paused
 from ....base.errors import GlossaError
 from . import LINES, MODULES
-from .format import FUZZY, UNKNOWN, Bilingual, Chosen, Format, LanguagePair, Opened
+from .format import FUZZY, UNKNOWN, Bilingual, Chosen, Format, LanguagePair, Opened, TextPair
 from .keys import COLUMNS, Keys
 
 if TYPE_CHECKING:  # `glossa translate` reads names of formats before it knows that there is a document
@@ -122,7 +123,7 @@ def open_pairs(
     if found is None or found.pairs is None:
         raise GlossaError(
             f"{path} has no translations next to its texts, by its name. Give PO, XLIFF, TMX, TS, CSV or TSV, or "
-            "--format; of other files, give two with equal lines: --source FILE --translation FILE."
+            "--format; of other files, give two with equal lines or keys: --source FILE --translation FILE."
         )
     text, _, _ = found.encoding.decode(_content(path), path, languages.source)
     with collector_paused():
@@ -130,6 +131,44 @@ def open_pairs(
     if columns is not None:
         columns.check()
     return pairs
+
+
+def open_keyed(
+    source: Path, target: Path, kind: str, languages: LanguagePair = UNKNOWN, keys: Keys | None = None
+) -> Bilingual:
+    """The texts of a file and those of its translation with the same keys, in a format that has `values`.
+
+    `keys` chooses texts. Raises `GlossaError` if a file is broken.
+    """
+    own, theirs = (_keyed(path, kind, languages, keys) for path in (source, target))
+    if keys is not None:
+        keys.check()
+    pairs = []
+    for key, (_, text) in own.items():
+        line, translation = theirs.get(key, (1, ""))
+        pairs.append(TextPair(line, text, translation, key, "" if key in theirs else f"there is no {key}"))
+    return Bilingual(languages, pairs)
+
+
+def _keyed(path: Path, kind: str, languages: LanguagePair, keys: Keys | None) -> dict[str, tuple[int, str]]:
+    """The line and the text with tags of each value that has words, by its key."""
+    from ..places import line_numbers
+
+    (document,), _ = open_document(path, kind, languages, Chosen(keys))
+    values = find_format(kind).values
+    assert values is not None
+    spans = sorted((span, key) for key, span in values(document.text, str(path)).items())
+    number = line_numbers(document.text)
+    starts, found = [start for (start, _), _ in spans], dict[str, tuple[int, str]]()
+    for place in document.places:
+        (start, end), key = spans[max(bisect_right(starts, place.start) - 1, 0)]
+        if start <= place.start < end:
+            parts = [
+                each.text if each.kind == "text" else document.text[each.start : each.end] for each in place.parts
+            ]
+            before = f"{found[key][1]}\n" if key in found else ""
+            found[key] = (number(start), before + "".join(parts))
+    return found
 
 
 def _content(path: Path) -> bytes:
