@@ -2,7 +2,6 @@
 
 import importlib
 import re
-from bisect import bisect_right
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -151,24 +150,12 @@ def open_keyed(
 
 
 def _keyed(path: Path, kind: str, languages: LanguagePair, keys: Keys | None) -> dict[str, tuple[int, str]]:
-    """The line and the text with tags of each value that has words, by its key."""
-    from ..places import line_numbers
+    from .updating import values_of
 
     (document,), _ = open_document(path, kind, languages, Chosen(keys))
-    values = find_format(kind).values
-    assert values is not None
-    spans = sorted((span, key) for key, span in values(document.text, str(path)).items())
-    number = line_numbers(document.text)
-    starts, found = [start for (start, _), _ in spans], dict[str, tuple[int, str]]()
-    for place in document.places:
-        (start, end), key = spans[max(bisect_right(starts, place.start) - 1, 0)]
-        if start <= place.start < end:
-            parts = [
-                each.text if each.kind == "text" else document.text[each.start : each.end] for each in place.parts
-            ]
-            before = f"{found[key][1]}\n" if key in found else ""
-            found[key] = (number(start), before + "".join(parts))
-    return found
+    found = find_format(kind).values
+    assert found is not None
+    return values_of(document, found(document.text, str(path)))
 
 
 def _content(path: Path) -> bytes:
@@ -181,16 +168,15 @@ def _content(path: Path) -> bytes:
 def _update(
     document: "Document", found: Format, path: Path, old: Path, previous: Path | None, language: str | None
 ) -> None:
-    from .updating import Spans, keep_translations
-
-    def values(file: Path) -> tuple[str, Spans]:
-        assert found.values is not None
-        text = found.encoding.decode(_content(file), file).text
-        return text, found.values(text, str(file))
+    from .updating import changed_keys, keep_translations
 
     assert found.values is not None
-    own = found.values(document.text, str(path))
-    keep_translations(document, str(path), own, values(old), values(previous) if previous else None, language)
+    own, text = found.values(document.text, str(path)), found.encoding.decode(_content(old), old).text
+    changed = None
+    if previous is not None:
+        (before,), _ = open_document(previous, found.name)
+        changed = changed_keys(document, own, before, found.values(before.text, str(previous)))
+    keep_translations(document, str(path), own, (text, found.values(text, str(old))), changed, language)
 
 
 def _read(found: Format, content: bytes, path: Path, languages: LanguagePair, choice: list) -> Opened:
