@@ -19,6 +19,7 @@ BENCHMARKS = {
     ),
     "start": ("start", "seconds and CPU-seconds of `glossa translate` from a cold start, by engine"),
     "documents": ("documents", "seconds that documents take without the model, and how they grow with their size"),
+    "updates": ("updates", "the history of a repository's texts, followed by `glossa translate --update`"),
     "checks": ("checks", "`glossa check` and pofilter on faults of known kinds in a catalog: found, and false alarms"),
     "memory": (
         "memory",

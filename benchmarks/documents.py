@@ -9,15 +9,18 @@ other readers of its format: texts that stayed, code that changed, and words tha
 """
 
 import argparse
+import asyncio
 import gc
 import io
 import json
 import math
+import statistics
 import time
 import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 from typing import Any
 
 import numpy
@@ -25,7 +28,10 @@ import numpy
 from glossa.apps.documents.formats.format import LanguagePair
 from glossa.apps.documents.formats.opening import format_of, open_document
 from glossa.apps.documents.job import Work
+from glossa.apps.server.models import Step
+from glossa.apps.server.service import Service
 from glossa.base.errors import GlossaError
+from glossa.translate.build import pseudo_translator
 from glossa.translate.engines.pseudo import CharacterTokenizer, FunctionEngine
 from glossa.translate.interface import Checks
 from glossa.translate.review import Problems
@@ -37,6 +43,7 @@ from .timing import machine
 
 TEXTS, SENTENCES = (1_000, 4_000, 16_000), (125, 500, 2_000)
 SECONDS, EXPONENT = 2.0, 1.1  # goals: for 10,000 texts, and of the growth
+SERVED = ("docx", "po", "md", "html")
 TEXT, TAGGED = "We find book {}.", "We <b>find</b> book {}."
 
 
@@ -130,14 +137,41 @@ def measure(name: str, written: Callable[[int], str | bytes], sizes: Sequence[in
     return {"name": name, "seconds": seconds, "per_10000": seconds[-1] / sizes[-1] * 10_000, "exponent": exponent}
 
 
+async def serve(counts: Sequence[int] = (10, 1000)) -> None:
+    """Print the milliseconds of documents in a server whose model is `--pseudo`: the first one, and the median."""
+    translator, step = pseudo_translator(), Step("", "en", "fr")
+
+    async def find(step: Step, options: Any = None) -> Translator:
+        return translator
+
+    models: Any = SimpleNamespace(translator=find, memories=SimpleNamespace(hides=lambda match: False))
+    with TemporaryDirectory() as folder:
+        service = Service(models, folder=Path(folder))
+        for name in SERVED:
+            for count in counts:
+                content, times = MANY[name](count), []
+                content = content.encode() if isinstance(content, str) else content
+                for _ in range(2_000 // count + 10):
+                    started = time.perf_counter()
+                    await service.files.translate_file(content, f"a.{name}", step)
+                    times.append(1000 * (time.perf_counter() - started))
+                print(f"{name:5} {count:5} texts: first {times[0]:7.1f} ms, median {statistics.median(times):7.1f}")
+        service.queue.close()
+        service.readers.close()
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", nargs="+", choices=[*MANY, *ONE], metavar="NAME", help=f"of {', '.join(MANY)}, ...")
     parser.add_argument("--real", type=Path, metavar="FOLDER", help="translate and compare the files of a folder")
     parser.add_argument("--pseudo", action="store_true", help="with --real: without a model")
+    parser.add_argument("--server", action="store_true", help="milliseconds of documents in a server, without a model")
     parser.add_argument("--shown", type=int, default=3, help="with --real: faults of a file that are printed (3)")
 
 
 def run(arguments: argparse.Namespace) -> None:
+    if arguments.server:
+        asyncio.run(serve())
+        return
     if arguments.real:
         if not arguments.pseudo:
             raise GlossaError("--real compares files with their pseudo-translations. Give --pseudo too.")

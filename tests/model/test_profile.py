@@ -10,8 +10,9 @@ LEARNED = {
     "split_sentences": False, "length_ratio": 1.25, "trained_length": 31, "abbreviations": ["geg", "vgl"],
     "improbable_score": -0.5, "confidence": {"score": 0.5}, "word_confidence": {"mean": 0.25}, "lower_capitals": True,
     "add_stops": True, "mask_items": True, "keeps_placeholders": True, "reads_memory": True,
+    "keep": ["@@.*?@@"],
 }  # fmt: skip
-PROFILE = TextProfile(**LEARNED | {"abbreviations": frozenset({"geg", "vgl"})})
+PROFILE = TextProfile(**LEARNED | {"abbreviations": frozenset({"geg", "vgl"}), "keep": ("@@.*?@@",)})
 
 
 @pytest.mark.parametrize("kind", [GlossaConfig, MarianConfig])
@@ -40,5 +41,5 @@ def test_what_a_configuration_lacks_has_the_default():
     assert TextProfile.of({"lower_capitals": None, "trained_length": 5}) == TextProfile(trained_length=5)
     assert TextProfile().to_dict() == {
         "split_sentences": True, "abbreviations": [], "lower_capitals": False, "add_stops": False,
-        "mask_items": False, "keeps_placeholders": False, "reads_memory": False,
+        "mask_items": False, "keeps_placeholders": False, "reads_memory": False, "keep": [],
     }  # fmt: skip

@@ -105,7 +105,7 @@ def test_workers_that_stay_are_refused(tmp_path, tiny_settings):
 
 def test_the_vocabulary_of_a_run_has_sentinels_if_the_setting_asks_for_them(tmp_path, tiny_settings, tiny_train):
     plain = tiny_train(tmp_path / "plain", max_steps=1, **AUGMENTED | {"placeholder_augmentation": 0})
-    own = tiny_train(tmp_path / "own", max_steps=1, **AUGMENTED)
+    own = tiny_train(tmp_path / "own", max_steps=1, keep="@@.*?@@", **AUGMENTED)
     known = [set(SENTINELS) <= load_tokenizer(str(run)).get_vocab().keys() for run in (plain, own)]
     assert known == [False, True]
     for name in ("init_from", "tokenizer"):
@@ -119,6 +119,7 @@ def test_the_vocabulary_of_a_run_has_sentinels_if_the_setting_asks_for_them(tmp_
     profiles = [json.loads((run / "config.json").read_text())["text_profile"] for run in (own, again, other)]
     learned = [profile["keeps_placeholders"] for profile in profiles]
     assert learned == [True, True, False], "it has the tokens, but was not trained with them"
+    assert [profile["keep"] for profile in profiles] == [["@@.*?@@"], ["@@.*?@@"], []]
 
 
 def test_pretraining_is_refused(tmp_path, tiny_settings):

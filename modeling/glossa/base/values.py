@@ -3,9 +3,12 @@
 import difflib
 import json
 import math
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import field
 from typing import Any
+
+from .errors import GlossaError
 
 TRUE, FALSE = ("true", "t", "yes", "y", "1"), ("false", "f", "no", "n", "0")
 MEANINGS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text", list: "a list of texts"}
@@ -65,3 +68,19 @@ def nearest(name: str, names: Iterable[str]) -> str:
     """ " Did you mean `...`?" with the most similar of `names`; "" if none is similar."""
     near = difflib.get_close_matches(name, list(names), n=1, cutoff=0.5)
     return f" Did you mean `{near[0]}`?" if near else ""
+
+
+def kept_patterns(given: Sequence[str], name: str = "--keep") -> tuple[re.Pattern[str], ...]:
+    """The patterns of what translations keep, which are the value of the setting `name`.
+
+    Raises `GlossaError` if one is no regular expression, or matches nothing at all.
+    """
+    patterns = []
+    for each in given:
+        try:
+            patterns.append(re.compile(each))
+        except re.error as error:
+            raise GlossaError(f"{name}: {each!r} is no regular expression of Python: {error}. Correct it.") from error
+        if patterns[-1].fullmatch(""):
+            raise GlossaError(f"{name}: {each!r} also matches a text without characters. Give one that matches some.")
+    return tuple(patterns)

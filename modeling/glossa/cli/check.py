@@ -1,8 +1,8 @@
 """Check translations by rule: `glossa check app.po fr.xliff`, or `glossa check --source en.txt --translation fr.txt`.
 
 Files have texts and their translations: PO, XLIFF, TMX, TS, CSV or TSV. Of a folder, all such files are checked. The
-rules are those for the translations of
-`glossa translate`:
+two files have equal lines, or equal keys (JSON, YAML, strings.xml and others). The rules are those for the
+translations of `glossa translate`:
 
     untranslated   no translation, or one that is fuzzy or unfinished
     copied, repetitive, short, long   what cannot be a translation of the text
@@ -28,15 +28,16 @@ from ..apps.documents.checks import RULES, Checks, length_ratio
 from ..apps.documents.formats import MODULES
 from ..apps.documents.formats.format import Bilingual, LanguagePair, TextPair
 from ..apps.documents.formats.keys import Keys
-from ..apps.documents.formats.opening import find_format, format_of_file, open_pairs
+from ..apps.documents.formats.opening import find_format, format_of, format_of_file, open_keyed, open_pairs
 from ..base.errors import GlossaError
 from ..base.languages import language_code
-from ..translate.texts.spans import kept_patterns
+from ..base.values import kept_patterns
 from .align import read_pairs
 from .options import argument, flag, option, read
 from .shared_options import GlossaryOptions, KeepOptions, LanguageOptions
 
 PAIRED = tuple(name for name in MODULES if find_format(name).pairs)
+KEYED = tuple(name for name in MODULES if find_format(name).values)
 
 
 @dataclass(frozen=True)
@@ -46,14 +47,20 @@ class CheckOptions(LanguageOptions, GlossaryOptions, KeepOptions):
     files: list[Path] = argument(
         "files of texts and their translations, or folders of these", metavar="FILE", nargs="*", default=[]
     )
-    format: str | None = option("format of the files (default: from their names)", choices=PAIRED)
+    format: str | None = option("format of the files (default: from their names)", choices=(*PAIRED, *KEYED))
     columns: str | None = option(
         "in CSV and TSV, the columns of texts and of translations, by name or number (default: named by the "
         "languages, or source and target)",
         metavar="SOURCE,TARGET",
     )
-    source: Path | None = option("file of texts, one in a line", metavar="FILE")
-    translation: Path | None = option("file whose lines are the translations of those in --source", metavar="FILE")
+    keys: str | None = option(
+        "of JSON and YAML, check only values whose keys match one of these patterns: title,*.description",
+        metavar="PATTERNS",
+    )
+    source: Path | None = option("file of texts: one in a line, or by key as in JSON", metavar="FILE")
+    translation: Path | None = option(
+        "file with the translations of those in --source, in equal lines or by the same keys", metavar="FILE"
+    )
     skip: list[str] | None = option("rules that are left out", choices=RULES, metavar="RULE")
     json: bool = flag("write each problem as JSON: file, line, rule, detail, source, target")
 
@@ -66,6 +73,10 @@ def main(argv: list[str]) -> None:
     options = parse(argv)
     if (options.source is None) != (options.translation is None) or not (options.files or options.source):
         raise GlossaError("Give files with translations, or --source FILE and --translation FILE.")
+    if options.keys and (
+        options.translation is None or format_of(options.translation.name, options.format) not in KEYED
+    ):
+        raise GlossaError("--keys is for two files of JSON or YAML: --source FILE --translation FILE. Leave it out.")
     given = LanguagePair(*map(_plain, (options.pair.source, options.pair.target)))
     kept = kept_patterns(options.keep)
     counts: Counter[str] = Counter()
@@ -125,5 +136,8 @@ def _opened(path: Path, options: CheckOptions, given: LanguagePair) -> Bilingual
     if path != options.translation or options.source is None:
         columns = Keys.of(options.columns, "columns") if options.columns else None
         return open_pairs(path, given, options.format, columns)
+    kind = format_of(path.name, options.format)
+    if kind in KEYED:
+        return open_keyed(options.source, path, kind, given, Keys.of(options.keys) if options.keys else None)
     lines = zip(*read_pairs(options.source, path), strict=True)
     return Bilingual(given, [TextPair(number, *pair) for number, pair in enumerate(lines, 1)])

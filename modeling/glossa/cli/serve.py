@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..base.errors import GlossaError
-from ..translate.texts.spans import kept_patterns
+from ..base.values import kept_patterns
 from . import whole
 from .options import argument, flag, option, read
 from .shared_options import EngineOptions, KeepOptions, MemoryOptions

@@ -54,11 +54,11 @@ from typing import TYPE_CHECKING, TextIO
 
 from ..apps.documents.formats.opening import format_of
 from ..base.errors import GlossaError
+from ..base.values import kept_patterns
 from ..base.word_links import pharaoh
 from ..translate.loading import check_name
 from ..translate.review import Problems, find_problems
 from ..translate.search.terms import count
-from ..translate.texts.spans import kept_patterns
 from . import INTERRUPTED
 from .inputs import START, check_input
 from .options import changed, read

@@ -1,6 +1,6 @@
 """What a model has learned about texts from its training pairs. It is saved with the model."""
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -36,6 +36,7 @@ class TextProfile:
             emoji inside of sentences.
         keeps_placeholders: Whether the model has learned to copy `SENTINELS`, and reads them instead.
         reads_memory: Whether the model has learned to use the translation of a similar sentence behind its source.
+        keep: Regular expressions of what translations keep as it is, such as the placeholders of a program.
     """
 
     split_sentences: bool = True
@@ -50,6 +51,7 @@ class TextProfile:
     mask_items: bool = False
     keeps_placeholders: bool = False
     reads_memory: bool = False
+    keep: Sequence[str] = ()
 
     @classmethod
     def of(cls, config: Any) -> "TextProfile":
@@ -57,12 +59,13 @@ class TextProfile:
         given = config if isinstance(config, Mapping) else vars(config)
         given = given.get(NAME) or given  # folders of earlier versions have its fields among the others
         known = {field.name: given[field.name] for field in fields(cls) if given.get(field.name) is not None}
-        return cls(**known | {"abbreviations": frozenset(known.get("abbreviations", ()))})
+        sets = {"abbreviations": frozenset(known.get("abbreviations", ())), "keep": tuple(known.get("keep", ()))}
+        return cls(**known | sets)
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as JSON can hold them, without those that are not known."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
-        values["abbreviations"] = sorted(self.abbreviations)
+        values |= {"abbreviations": sorted(self.abbreviations), "keep": [*self.keep]}
         return {name: value for name, value in values.items() if value is not None}
 
     def write(self, config: Any) -> None:

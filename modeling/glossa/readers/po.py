@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ..base.errors import GlossaError
-from ..base.stopping import while_wanted
 
 ESCAPE = re.compile(r"\\(?:[0-7]{1,3}|x[0-9a-fA-F]{1,2}|.)", re.S)
 _ESCAPES = {"\\n": "\n", "\\t": "\t", "\\r": "\r", '\\"': '"', "\\\\": "\\"}
@@ -94,7 +93,7 @@ def plural_forms(header: str, name: str) -> tuple[int, int]:
 def entries(text: str, name: str) -> Iterator[Entry]:
     """The entries of a catalog. Raises `GlossaError` with the line number for an invalid one."""
     entry, current = Entry(), None
-    for number, found in enumerate(while_wanted(_LINE.finditer(text.removesuffix("\n"))), 1):
+    for number, found in enumerate(_LINE.finditer(text.removesuffix("\n")), 1):
         position = found.start() + text.startswith("\ufeff", found.start())
         obsolete = _OBSOLETE.match(text, position, found.end())
         position = obsolete.end() if obsolete else position

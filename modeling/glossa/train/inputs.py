@@ -168,6 +168,7 @@ def describe(settings: Settings, inputs: Inputs, model: PreTrainedModel, tokeniz
         mask_items=bool(shares.get("items")) or before.mask_items,
         keeps_placeholders=bool(shares.get(PLACEHOLDERS)) or before.keeps_placeholders,
         reads_memory=settings.data.memory or before.reads_memory,
+        keep=settings.data.keep or before.keep,
     )
     profile.write(model.config)
     logger.info(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.errors import GlossaError
 from ..base.stopping import while_wanted
+from ..base.values import kept_patterns
 from ..model.batches_glossa import check_beams, fits
 from ..model.segments_glossa import Segment, as_model_reads, has_more, segment_text
 from ..model.sentences_glossa import clean_text
@@ -83,6 +84,7 @@ class Translator:
         self.recall: Recall | None = None
         own_split, split = self.engine.profile.split_sentences, execution.split_sentences
         self.split_sentences = own_split if split is None else split
+        self._kept = kept_patterns(self.engine.profile.keep, "keep in the model's text_profile")
         self._by_language: dict[str | None, SentenceTranslator] = {}
         if not self.engine.sampled:
             try:
@@ -183,7 +185,7 @@ class Translator:
             return Text(tagged, [whole])
         # A blank text has no language: any will do.
         translator = self._in_language(language if language in allowed else next(iter(allowed), None))
-        spans = spans_of(tagged, self.execution.kept)
+        spans = spans_of(tagged, (*self._kept, *self.execution.kept))
         segments = self._segments(tagged.text, spans, translator.tokenizer)
         sentences, start = [], 0
         for index, segment in enumerate(segments):

@@ -153,3 +153,36 @@ def test_folders_other_names_and_files_without_texts(tmp_path, capsys):
     refused("Nothing was checked", main, [str(tmp_path / "other.txt")])
     assert "PO, XLIFF, TMX, TS, CSV or TSV, or --format" in capsys.readouterr().err
     refused("'xx123' is no language", main, [str(tmp_path / "in"), "--target_language", "xx123"])
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "source", "target", "expected"),
+    [
+        ("a.json", ("--keys", "menu.*"), '{"menu": {"a": "Open %s", "b": "Save <b>it</b>"}, "c": "%d books"}',
+         '{"menu": {"b": "Sichern", "a": "Öffne %s"},\n "c": "Bücher"}',
+         ["1: tags: missing: </b> <b>"]),
+        ("a.yml", (), "en:\n  a: Open %{name}\n  b: two cats\n  c: A dog\n", "de:\n  c: Ein Hund\n  a: Öffne\n",
+         ["3: placeholders: missing: %{name}", "1: untranslated: there is no b"]),
+        ("a.txt", ("--format", "properties"), "a=Open %s\nb=It\\u2019s\n", "# Kommentar\nb=Es\na=Öffne %d\n",
+         ["3: placeholders: missing: %s, added: %d"]),
+        ("strings.xml", (), '<resources><string name="a">%1$s\\\'s <b>file</b></string></resources>',
+         '<resources>\n<string name="a">Datei von %d</string></resources>',
+         ["2: tags: missing: </b> <b>", "2: placeholders: missing: %1$s, added: %d"]),
+    ],
+)  # fmt: skip
+def test_two_files_are_compared_by_key(tmp_path, capsys, name, options, source, target, expected):
+    for folder, text in (("en", source), ("de", target)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / name).write_text(text)
+    with pytest.raises(SystemExit):
+        main(["--source", str(tmp_path / "en" / name), "--translation", str(tmp_path / "de" / name), *options])
+    assert [line.partition(f"{name}:")[2] for line in capsys.readouterr().out.splitlines()] == expected
+
+
+def test_keys_that_are_not_there(tmp_path):
+    for name in ("a.json", "b.json"):
+        (tmp_path / name).write_text('{"a": "A cat"}')
+    files = ["--source", str(tmp_path / "a.json"), "--translation", str(tmp_path / "b.json")]
+    refused("Nothing was checked", main, [*files, "--keys", "x"])
+    refused("--keys is for two files of JSON or YAML", main, [*files, "--keys", "x", "--format", "po"])
+    refused("--keys is for two files of JSON or YAML", main, [str(tmp_path / "a.po"), "--keys", "x"])

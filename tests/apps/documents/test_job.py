@@ -87,7 +87,7 @@ def test_what_is_there_is_not_overwritten(tmp_path):
 
 
 def test_an_interrupted_job_continues(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("glossa.apps.documents.job.CHUNK", 5)
+    monkeypatch.setattr("glossa.apps.documents.places.CHUNK", 5)
     (tmp_path / "a.json").write_text(json.dumps([f"Text number {number} here." for number in range(20)]))
 
     class Stops(Function):

@@ -81,6 +81,22 @@ def test_xliff_1_has_matches_as_alternatives(translator, tmp_path):
     assert other.find(f"{NAME}alt-trans") is None and other.find(f"{NAME}target").text == "NOTHING ALIKE."
 
 
+def test_segments_of_xliff_1_have_matches_after_their_target(translator, tmp_path):
+    """As tools write segmented units; `mid` names the segment."""
+    marks = '<mrk mtype="seg" mid="{}">{}</mrk>'
+    sources = marks.format("0", NEAR) + " " + marks.format("s&amp;1", "Good day.") + marks.format("2", "Done.")
+    filled = marks.format("0", "") + " " + marks.format("s&amp;1", "") + marks.format("2", "Fini.")
+    unit = f"<source>{NEAR} Good day. Done.</source>\n <seg-source>{sources}</seg-source>\n <target>{filled}</target>"
+    old = "<alt-trans><target>Vieux.</target></alt-trans>"
+    (unit,) = translated(translator, xliff_1(tmp_path, f'<trans-unit id="1">{unit}{old}</trans-unit>')).iter(
+        f"{NAME}trans-unit"
+    )
+    assert [child.tag.removeprefix(NAME) for child in unit] == ["source", "seg-source", "target"] + 3 * ["alt-trans"]
+    assert [mark.text for mark in unit.find(f"{NAME}target")][1:] == ["Bonjour.", "Fini."]
+    found = [(each.get("mid"), each.get("match-quality"), each[-1].text) for each in unit.iter(f"{NAME}alt-trans")]
+    assert found == [("0", "88%", UNITS[0][1]), ("s&1", "100%", "Bonjour."), (None, None, "Vieux.")]
+
+
 def test_xliff_2_has_matches_of_all_segments_at_the_beginning_of_a_unit(translator, tmp_path):
     path = xliff_2(
         tmp_path,

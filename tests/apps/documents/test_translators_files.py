@@ -144,3 +144,50 @@ def test_lost_codes_of_phrase_are_found(tmp_path, capsys):
         with contextlib.suppress(SystemExit):
             check([str(tmp_path / "a.mxliff"), "--skip", "untranslated"])
         assert [line.split(": ", 1)[1] for line in capsys.readouterr().out.splitlines()] == problems
+
+
+SUBSTATES = (
+    '<xliff version="2.1" srcLang="en" trgLang="fr"><file id="f"><unit id="u">'
+    "<segment subState = 'tool:draft' state=\"initial\"><source>A red cat</source><target>Chat</target></segment>"
+    '<segment state="translated" subState="tool:b"><source>A dog</source><target/></segment>'
+    "<segment><source>A fox</source></segment></unit></file></xliff>"
+)
+
+
+def test_substates_of_xliff_2(tmp_path):
+    """A text with a `subState` was written, and is to be reviewed; a new state has none of another program."""
+    found = translated(tmp_path, "a.xlf", SUBSTATES)
+    assert re.findall("<segment.*?>", found) == [
+        "<segment subState = 'tool:draft' state=\"initial\">", '<segment state="translated">',
+        '<segment state="translated">',
+    ]  # fmt: skip
+    found = translated(tmp_path, "a.xlf", SUBSTATES, only=("fuzzy",))
+    assert re.findall("<segment.*?>", found)[0] == '<segment state="translated">' and ">A RED CAT</target>" in found
+    found = translated(tmp_path, "a.xlf", SUBSTATES, review=True)
+    reviewed = '<segment state="initial" subState="glossa:review">'
+    assert re.findall("<segment.*?>", found)[1:] == [reviewed, reviewed]
+    again = translated(tmp_path, "a.xlf", found)
+    assert again == found, "what waits for its review is not translated again"
+
+
+NO_TEXTS = (
+    '<xliff version="1.2"><file source-language="en" target-language="fr"><body>'
+    '<trans-unit id="a" restype="icon"><source>Our icon</source></trans-unit>'
+    '<trans-unit id="b" restype="button"><source>Open it</source></trans-unit>'
+    '<trans-unit id="c"><source>Our Name</source><note>Do not translate.</note></trans-unit>'
+    '<trans-unit id="d"><source>Use Our Name</source><note>Do not translate "Our Name"</note></trans-unit>'
+    "</body></file></xliff>"
+)
+
+
+def test_kinds_of_resources_and_notes_that_say_that_there_is_no_text(tmp_path, capsys):
+    found = translated(tmp_path, "a.xlf", NO_TEXTS)
+    assert re.findall(">([^<]*)</target>", found) == ["OPEN IT", "USE OUR NAME"]
+    assert "2 texts are left alone: they are by their restype no text, or by their note" in capsys.readouterr().err
+    note = '<notes><note category="x">Please don&apos;t translate this string!</note></notes>'
+    found = translated(tmp_path, "b.xlf", SUBSTATES.replace('<unit id="u">', f'<unit id="u">{note}'))
+    assert "<target/>" in found and "A FOX" not in found
+    (tmp_path / "c.xlf").write_text(NO_TEXTS)
+    with pytest.raises(SystemExit):
+        check([str(tmp_path / "c.xlf")])
+    assert "2 of 2 translations have problems" in capsys.readouterr().err

@@ -196,3 +196,22 @@ def test_a_model_next_to_pseudo_and_an_unknown_language_are_refused(tmp_path):
     (tmp_path / "a.json").write_text('{"a": "A cat"}')
     files = ["--input", str(tmp_path / "a.json"), "--output", str(tmp_path / "b.json")]
     refused("'xx123' is no language", main, ["--pseudo", *files, "--target_language", "xx123"])
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "new", "old", "expected"),
+    [
+        ("a.yml", "a: We find it,\n  a dog. \n  Here\nb: 'A cat'\nc: 1 dog\n",
+         'a: We find it, a\n  dog. Here\nb: "A cat"\nc: 2 dogs\n',
+         "a: Un chien\nb: Un chat\nc: 1 chien\n", "a: Un chien\nb: Un chat\nc: 2 DOGS\n"),
+        ("a.json", '{"a": "caf\\u00e9", "b": 1, "c": "5"}', '{"a": "café", "b": 2, "c": "6"}',
+         '{"a": "Bar", "b": 1, "c": "5"}', '{"a": "Bar", "b": 2, "c": "6"}'),
+        ("strings.xml", '<resources><string name="a">\n  A cat &amp; I\n</string></resources>',
+         '<resources><string name="a">A cat\n  &#38; I</string></resources>',
+         '<resources><string name="a">Moi</string></resources>',
+         '<resources><string name="a">Moi</string></resources>'),
+    ],
+)  # fmt: skip
+def test_a_text_that_is_written_in_another_way_is_the_same(tmp_path, name, before, new, old, expected):
+    """Other line breaks, quotes and escapes are no other source, but another number is."""
+    assert updated(tmp_path, name, new, old, before=before) == expected

@@ -3,19 +3,17 @@
 import asyncio
 import json
 import re
-import sys
 import tomllib
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 import requests
 from running_server import ask, send
 
-from glossa.apps.documents.job import CHARACTERS, Work
-from glossa.apps.documents.places import Document, Place
+from glossa.apps.documents.places import CHARACTERS, Place, chunks
+from glossa.apps.server import readers
 from glossa.apps.server.models import DEFAULT_OPTIONS
-from glossa.translate.build import pseudo_translator
-from glossa.translate.review import Problems
 from glossa.translate.texts.tags import Part
 
 
@@ -48,12 +46,14 @@ def test_tags_stay_in_texts_with_html(url, expected):
     assert ask(url, q=texts, format="html", alternatives=2).json()["alternatives"] == [[], []]
 
 
-def test_a_server_without_a_library_names_it(url, monkeypatch):
+def test_a_server_without_a_library_names_it(url, service, monkeypatch):
     template = 'msgid ""\nmsgstr "Plural-Forms: nplurals=INTEGER; plural=EXPRESSION;\\n"\n\nmsgid "a k."\nmsgstr ""\n'
     assert send(url, "a.pot", template).ok
-    monkeypatch.setitem(sys.modules, "babel", None)
-    monkeypatch.setitem(sys.modules, "babel.messages.plurals", None)
-    answer = send(url, "a.pot", template)
+    gone = "import sys; sys.modules['babel'] = sys.modules['babel.messages.plurals'] = None; "
+    monkeypatch.setattr(readers, "PROGRAM", gone + readers.PROGRAM)
+    with closing(readers.Readers()) as without:
+        monkeypatch.setattr(service.files, "readers", without)
+        answer = send(url, "a.pot", template)
     assert answer.status_code == 400 and "The package babel is missing" in answer.json()["error"]
 
 
@@ -126,13 +126,4 @@ def test_texts_that_would_hold_the_server_are_refused(url):
 
 def test_texts_are_planned_a_few_at_a_time():
     places = [Place([Part("text", 0, length, "a" * length)]) for length in (CHARACTERS - 10, 20, 1)]
-    document = Document("", places)
-    translator = pseudo_translator()
-    work = Work(translator, translator.translate_segments, Problems(None))
-    steps = work.steps(document, Path("a.txt"))
-    counts = []
-    for texts in steps:
-        if isinstance(texts, list):
-            translator.translate_segments([sentence for text in texts for sentence in text.sentences])
-            counts.append(len(texts))
-    assert counts == [1, 2]
+    assert [len(chunk) for chunk in chunks(places)] == [1, 2]

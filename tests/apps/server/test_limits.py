@@ -9,12 +9,13 @@ from running_server import running
 
 from glossa.apps.server import limits
 from glossa.apps.server.app import build_app
-from glossa.apps.server.files import MAX_UNPACKED, check_unpacked
 from glossa.apps.server.keys import Keys, add_key
 from glossa.apps.server.limits import Clients, Limits
 from glossa.apps.server.models import Models
-from glossa.apps.server.refusals import MAX_FILE, Refused
+from glossa.apps.server.reading import MAX_FILE, MAX_UNPACKED, check_unpacked
+from glossa.apps.server.refusals import Refused
 from glossa.apps.server.service import Service
+from glossa.base.errors import GlossaError
 from glossa.cli import serve
 
 FIELDS = {"source": "en", "target": "fr"}
@@ -125,5 +126,5 @@ def test_what_a_document_unpacks_to_is_bounded(name, size, words):
     assert len(stream.getvalue()) < 60_000
     if not words:
         return check_unpacked(stream.getvalue())
-    with pytest.raises(Refused, match=words):
+    with pytest.raises(GlossaError, match=words):
         check_unpacked(stream.getvalue())

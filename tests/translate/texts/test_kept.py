@@ -5,15 +5,16 @@ import re
 
 import pytest
 from refusals import refused
-from translating import Given
+from translating import Function, Given
 
 from glossa.apps.documents.checks import Checks
 from glossa.apps.documents.formats.format import TextPair
+from glossa.base.values import kept_patterns
 from glossa.cli.check import main as check
 from glossa.cli.serve import main as serve
 from glossa.cli.translate import main as translate
 from glossa.model.spans_glossa import ANY_SPAN, KINDS, Span, find_spans
-from glossa.translate.texts.spans import kept_patterns
+from glossa.train.data.arguments import DataArguments
 
 NAMES = kept_patterns([r"\[\[.*?\]\]"])
 
@@ -33,6 +34,16 @@ def test_kept_text_stays_in_translations(text):
     assert translator.best([text]) == [expected]
     assert translator.with_checks(on_error="blank").best([text]) == [expected]
     assert Given(str.upper).best([text]) == [text.upper()]
+
+
+def test_a_model_has_patterns_of_its_own():
+    """Its run had `keep`; a command or a server may have others."""
+    translator = Given(Function(str.upper, keep=("@@.*?@@",)))
+    assert translator.best(["Open @@a dog@@ now."]) == ["OPEN @@a dog@@ NOW."]
+    assert translator.with_kept(NAMES).best(["See @@a dog@@, [[cat]]"]) == ["SEE @@a dog@@, [[cat]]"]
+    refused("keep in the model's text_profile: 'x\\*' also matches", Given, Function(str.upper, keep=("x*",)))
+    refused("keep: '\\[' is no regular expression", DataArguments, keep=["["])
+    assert DataArguments(keep="@@.*?@@").keep == ["@@.*?@@"]
 
 
 def test_patterns_of_the_command(tmp_path, capsys):

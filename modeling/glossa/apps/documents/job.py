@@ -2,7 +2,7 @@
 
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -19,15 +19,13 @@ from ...translate.texts.text import Sentence, Text
 from .formats import LINES
 from .formats.format import UNKNOWN, UNTRANSLATED, Chosen, LanguagePair, Opened
 from .formats.opening import find_format, format_of, format_of_file, open_document
-from .places import Document, Edit, Place, Recalled, compose, line_numbers
+from .places import Answer, Document, DocumentWriter, Place, Recalled, chunks, line_numbers
 from .resuming import SavedTranslations, Translate
 
 if TYPE_CHECKING:
     from ...translate.translator import Translator
 
 SHOWN = 5  # names of skipped files in a message
-CHUNK = 500  # texts of a document that are translated together
-CHARACTERS = 100_000  # of these texts, unless one is longer
 
 
 @dataclass
@@ -160,45 +158,41 @@ class Work:
 
     def translate(self, document: Document, path: Path, done: Callable[[int], object]) -> str:
         """Translate a document. `done` is called with the number of texts after each chunk."""
-        for found in self.steps(document, path):
-            if isinstance(found, str):
-                return found
-            self.translate_sentences([sentence for text in found for sentence in text.sentences])
-            done(len(found))
-        raise AssertionError("the last step is the text")
-
-    def steps(self, document: Document, path: Path) -> Iterator[list[Text] | str]:
-        """Yield chunks of texts, whose sentences the caller translates, and at the end the translated document."""
         for note in document.notes:
             print(note, file=sys.stderr)
-        edits = list(document.edits)
-        doubts: list[Edit] = []  # each replaces the earlier ones and all other edits of the same characters
-        number = line_numbers(document.text)
-        for places in _chunks(document.places):
-            texts = self.translator.plan([document.tagged(place) for place in places])
-            yield texts
-            for place, text, pieces in zip(places, texts, self.translator.join_tagged(texts), strict=True):
-                best, problem = _whole(text), ""
-                approved = all(sentence.remembered or sentence.segment.copied for sentence in text.sentences)
-                doubtful = (document.for_review and not approved) or any(map(is_doubtful, text.sentences))
-                doubts += place.review.doubt if doubtful else ()
-                if self.translator.recall and place.review.matched:
-                    doubts += place.review.matched(self._recalled(text, best, doubtful))
-                if best.text != text.source or doubtful:
-                    edits.append(place.edit(pieces, doubtful))
-                    problem = place.writing.check(edits[-1].written)
-                    doubts += place.review.doubt if problem else ()
+        writer, number = DocumentWriter(document), line_numbers(document.text)
+        for places in chunks(document.places):
+            texts = self.plan(document, places)
+            self.translate_sentences([sentence for text in texts for sentence in text.sentences])
+            for place, text, (best, answer) in zip(places, texts, self.answers(texts), strict=True):
+                problem = writer.write(place, answer)
                 best.problem = best.problem or problem
-                self._count(text, best, number(place.start), path)
-        last = {(edit.start, edit.end): edit for edit in doubts}
-        yield compose(document.text, [*(edit for edit in edits if edit[:2] not in last), *last.values()])
+                self.count(text, best, number(place.start), path)
+            done(len(places))
+        return writer.text()
 
-    def _recalled(self, text: Text, best: Translation, doubtful: bool) -> Recalled:
+    def plan(self, document: Document, places: Sequence[Place]) -> list[Text]:
+        """The texts of places, whose sentences are to be translated."""
+        return self.translator.plan([document.tagged(place) for place in places])
+
+    def answers(self, texts: Sequence[Text]) -> list[tuple[Translation, Answer]]:
+        """The translation of each text whose sentences are translated."""
+        found = []
+        for text, pieces in zip(texts, self.translator.join_tagged(texts), strict=True):
+            best, sentences = _whole(text), text.sentences
+            approved = all(sentence.remembered or sentence.segment.copied for sentence in sentences)
+            doubtful = any(map(is_doubtful, sentences))
+            recalled = self._recalled(text, best) if self.translator.recall else None
+            found.append((best, Answer(pieces, best.text != text.source, approved, doubtful, recalled)))
+        return found
+
+    def _recalled(self, text: Text, best: Translation) -> Recalled:
         matches = [match._replace(source="", target="") if self.hides(match) else match for match in best.matches]
         taken = next((match for match in matches if match.use == TAKEN and len(text.sentences) == 1), None)
-        return Recalled(matches, all(map(_is_copied, text.sentences)), doubtful, taken)
+        return Recalled(matches, all(map(_is_copied, text.sentences)), False, taken)
 
-    def _count(self, text: Text, best: Translation, line: int, path: Path) -> None:
+    def count(self, text: Text, best: Translation, line: int, path: Path) -> None:
+        """Count a text and its problems."""
         self.texts += 1
         self.sentences += sum(not sentence.segment.copied for sentence in text.sentences)
         self.remembered += sum(sentence.remembered for sentence in text.sentences)
@@ -211,20 +205,6 @@ class Work:
         known = f", {self.remembered:,} of them from the memory" if self.translator.recall else ""
         several = f" in {files:,} files" if files > 1 else ""
         return f"{self.texts:,} texts{several}: {self.sentences:,} sentences{known}."
-
-
-def _chunks(places: Sequence[Place]) -> Iterator[list[Place]]:
-    """Places that are translated together. They are soon planned, since nothing interrupts this in a server."""
-    chunk: list[Place] = []
-    length = 0
-    for place in places:
-        if chunk and (len(chunk) == CHUNK or length + place.length > CHARACTERS):
-            yield chunk
-            chunk, length = [], 0
-        chunk.append(place)
-        length += place.length
-    if chunk:
-        yield chunk
 
 
 def is_doubtful(sentence: Sentence) -> bool:

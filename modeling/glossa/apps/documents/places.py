@@ -2,17 +2,18 @@
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy
 
-from ...base.stopping import check_stopped
 from ...model.facts_glossa import TextFacts
 from ...translate.interface import UsedMatch
 from ...translate.texts.tags import Part, Piece, Tagged, take_tags
 
+CHUNK = 500  # texts of a document that are translated together
+CHARACTERS = 100_000  # of these texts, unless one is longer
 CDATA = "<![CDATA["  # begins a section of XML without markup; the name of its parts
 Written = str | tuple[int, int]  # a string, or the start and end of characters that are copied from the document
 
@@ -55,6 +56,24 @@ class Recalled(NamedTuple):
     copied: bool
     doubtful: bool
     taken: UsedMatch | None = None
+
+
+class Answer(NamedTuple):
+    """The translation of a place.
+
+    Attributes:
+        pieces: Its words and tags.
+        changed: Whether it differs from the text.
+        approved: Whether people have approved all of it.
+        recalled: The matches; None without a memory.
+        doubtful: Whether people should look at it.
+    """
+
+    pieces: list[Piece]
+    changed: bool
+    approved: bool
+    doubtful: bool
+    recalled: Recalled | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +133,6 @@ class Place:
     copied: bool = False
 
     def __post_init__(self):
-        check_stopped()
         if self.start < 0:
             self.start, self.end = self.parts[0].start, self.parts[-1].end
 
@@ -179,6 +197,33 @@ class Document:
         return replace(take_tags(place.parts), label=label, marked=usage.marked, context=usage.context)
 
 
+class DocumentWriter:
+    """Writes translations into a document."""
+
+    def __init__(self, document: Document):
+        self.document, self._edits = document, list(document.edits)
+        self._doubts: list[Edit] = []  # each replaces the earlier ones and all other edits of the same characters
+
+    def write(self, place: Place, answer: Answer) -> str:
+        """Write the translation of a place. Returns what is wrong with it, or ""."""
+        doubtful = answer.doubtful or (self.document.for_review and not answer.approved)
+        self._doubts += place.review.doubt if doubtful else ()
+        if answer.recalled and place.review.matched:
+            self._doubts += place.review.matched(answer.recalled._replace(doubtful=doubtful))
+        if not answer.changed and not doubtful:
+            return ""
+        self._edits.append(place.edit(answer.pieces, doubtful))
+        problem = place.writing.check(self._edits[-1].written)
+        self._doubts += place.review.doubt if problem else ()
+        return problem
+
+    def text(self) -> str:
+        """The document with all translations."""
+        last = {(edit.start, edit.end): edit for edit in self._doubts}
+        edits = [edit for edit in self._edits if edit[:2] not in last]
+        return compose(self.document.text, [*edits, *last.values()])
+
+
 def has_words(parts: Iterable[Part]) -> bool:
     """Whether the texts among the parts have letters."""
     return TextFacts("".join(part.text for part in parts if part.kind == "text")).has_letters
@@ -225,6 +270,20 @@ def spelled(place_parts: Sequence[Part], source: str, escape: Callable[[str], st
         return escape
     apart = re.compile(f"([{re.escape(''.join(own))}])")
     return lambda text: "".join(own[run] if run in own else escape(run) for run in apart.split(text) if run)
+
+
+def chunks(places: Sequence[Place]) -> Iterator[list[Place]]:
+    """Places that are translated together."""
+    chunk: list[Place] = []
+    length = 0
+    for place in places:
+        if chunk and (len(chunk) == CHUNK or length + place.length > CHARACTERS):
+            yield chunk
+            chunk, length = [], 0
+        chunk.append(place)
+        length += place.length
+    if chunk:
+        yield chunk
 
 
 def character_offsets(text: str) -> Callable[[int], int]:

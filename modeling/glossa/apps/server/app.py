@@ -131,6 +131,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload)
     yield
     await asyncio.to_thread(service.queue.close)
+    await asyncio.to_thread(service.readers.close)
 
 
 async def _refuse(request: Request, error: Refused) -> JSONResponse:

@@ -27,7 +27,6 @@ def too_many(why: str) -> Refused:
 
 
 MAX_BODY = 1 << 20  # bytes, unless more characters are allowed
-MAX_FILE = 10 << 20  # bytes
 MAX_TERMS = 200  # lines of a glossary
 MAX_GLOSSARY = 10_000  # characters of a glossary
 # Characters of a request with a glossary, unless it is streamed: a sentence that lacks many terms takes seconds.

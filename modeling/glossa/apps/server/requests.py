@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
 
-from .refusals import MAX_FILE, Refused
+from .reading import MAX_FILE
+from .refusals import Refused
 
 T = TypeVar("T")
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")

@@ -25,6 +25,7 @@ from .memories import Memories
 from .metrics import Metrics
 from .models import DEFAULT_OPTIONS, WITHOUT_MEMORY, Loaded, Models, RequestOptions, Step
 from .queue import Queue, in_thread
+from .readers import Readers
 from .refusals import MAX_SECONDS, Refused
 
 
@@ -93,6 +94,7 @@ class Service:
     folder: Path | None = None
     limits: Limits = field(default_factory=Limits)
     queue: Queue = field(default_factory=Queue)
+    readers: Readers = field(default_factory=Readers)
     metrics: Metrics = field(default_factory=Metrics)
     explaining: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -107,7 +109,7 @@ class Service:
         if self.folder is None:
             raise Refused("This server does not translate documents.", 403)
         (done := self.folder / "done").mkdir(exist_ok=True)
-        return Files(done, self.queue, self.models)
+        return Files(done, self.queue, self.readers, self.models)
 
     @cached_property
     def detector(self) -> Detector:

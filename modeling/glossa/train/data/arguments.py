@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from ...base.errors import GlossaError
 from ...base.languages import normalized_code
-from ...base.values import interval_problem, setting
+from ...base.values import interval_problem, kept_patterns, setting
 from .augmentation.shares import PLACEHOLDERS, check_sum, resolve_shares
 from .filters import enabled_filters, nest_filters
 from .mixture import check_sources, without_mixing
@@ -164,6 +164,11 @@ class DataArguments:
         False,
         "Let training pairs see the translation of a similar pair, so that the model can use a translation memory.",
     )
+    keep: list[str] = setting(
+        [],
+        "Regular expressions of what translations keep, such as placeholders of your own. They are saved with the "
+        "model, so that everything that translates with it keeps them.",
+    )
     keep_out: list[str] = setting(
         [], "Sentences of either language to exclude from all splits; case, punctuation and white space are ignored."
     )
@@ -172,7 +177,7 @@ class DataArguments:
     )
 
     def __post_init__(self):
-        for name in ("data_path", "validation_path", "test_path", "watch", "replay", "monolingual"):
+        for name in ("data_path", "validation_path", "test_path", "watch", "replay", "monolingual", "keep"):
             # In YAML, a single path is often written without brackets.
             if isinstance(getattr(self, name), str):
                 self._read(name, [getattr(self, name)])
@@ -184,6 +189,7 @@ class DataArguments:
             if type(getattr(self, name)) is int:
                 self._read(name, str(getattr(self, name)))
         check_ranges(self)
+        kept_patterns(self.keep, "keep")
         check_sum(self.shares)
         for name in ("validation_size", "test_size"):
             value = getattr(self, name)

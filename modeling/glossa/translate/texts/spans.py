@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy
 
-from ...base.errors import GlossaError
 from ...base.word_links import find_words
 from ...model.spans_glossa import Span
 from .alignment import Pair
@@ -14,19 +13,6 @@ from .labels import FINAL
 from .links import harden
 
 MOVED = "uncertain in placeholders"  # the problem of a translation with a span that has no certain place
-
-
-def kept_patterns(given: Sequence[str]) -> tuple[re.Pattern[str], ...]:
-    """The patterns of --keep. Raises `GlossaError` if one is no regular expression, or matches nothing at all."""
-    patterns = []
-    for each in given:
-        try:
-            patterns.append(re.compile(each))
-        except re.error as error:
-            raise GlossaError(f"--keep: {each!r} is no regular expression of Python: {error}. Correct it.") from error
-        if patterns[-1].fullmatch(""):
-            raise GlossaError(f"--keep: {each!r} also matches a text without characters. Give one that matches some.")
-    return tuple(patterns)
 
 
 def locate(source: str, spans: Sequence[Span], target: str) -> list[Span] | None:

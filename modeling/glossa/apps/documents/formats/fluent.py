@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from ....base.errors import GlossaError, require
-from ....base.stopping import check_stopped
 from ....translate.texts.tags import Part
 from ..places import Document, Place, Usage, Writing, has_words, line_numbers
 from .format import Format, LanguagePair
@@ -31,13 +30,7 @@ FORMATS = (Format("fluent", (".ftl",), read, values=values),)
 def _patterns(text: str, name: str) -> Iterator[tuple[str, Any]]:
     """The patterns of messages, terms and their attributes, by name."""
     syntax = require("fluent.syntax", "documents", "fluent.syntax", name)
-
-    class Parser(syntax.FluentParser):  # type: ignore[name-defined]
-        def get_entry_or_junk(self, stream: Any) -> Any:
-            check_stopped()
-            return super().get_entry_or_junk(stream)
-
-    for entry in Parser(with_spans=True).parse(text).body:
+    for entry in syntax.FluentParser(with_spans=True).parse(text).body:
         if isinstance(entry, syntax.ast.Junk):
             line = line_numbers(text)(entry.annotations[0].span.start)
             raise GlossaError(f"{name}, line {line}: not Fluent: {entry.annotations[0].message}. Repair it.")

@@ -8,7 +8,6 @@ import re
 from collections import deque
 from collections.abc import Iterator
 
-from ....base.stopping import check_stopped
 from .templates import Template, find_templates, masked, template_parts
 from .tokens import ATTRIBUTE, Token
 
@@ -52,7 +51,6 @@ def _page_tokens(text: str) -> list[Token]:
     tokens: list[Token] = []
     position = 0
     while found := _MARKUP.search(text, position):
-        check_stopped()
         if found.start() > position:
             tokens.append(Token("text", position, found.start()))
         position = found.end()

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from ....base.errors import GlossaError
-from ....base.stopping import while_wanted
 from ..places import Document, Edit, Place, Written
 from .format import Format, LanguagePair
 from .keys import Keys, joined
@@ -101,7 +100,7 @@ def read_nodes(text: str, name: str) -> Node:
     root = Node("array", 0, len(text))
     stack, key = [root], ""
     key_span: tuple[int, int] | None = None
-    for found in while_wanted(_TOKEN.finditer(text, text.startswith("\ufeff"))):
+    for found in _TOKEN.finditer(text, text.startswith("\ufeff")):
         token, parent = found[0], stack[-1]
         if token in "}]":
             stack.pop().end = found.end()

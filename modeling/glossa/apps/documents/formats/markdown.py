@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 from ....base.errors import GlossaError, require
-from ....base.stopping import Stopped, check_stopped, while_wanted
 from ....model.facts_glossa import TextFacts
 from ....translate.texts.tags import Part, Piece
 from ..places import Document, Place, Usage, Writing, Written, character_offsets, spelled
@@ -29,7 +28,6 @@ LINKS = ("inline_link", "full_reference_link", "collapsed_reference_link", "shor
 ATTRIBUTED = (*LINKS, "image", "code_span", *EMPHASIS)  # may be followed by attributes
 _ATTRIBUTES = re.compile(r"\{(?:[:.#][^{}\n]*|[\w-]+=[^{}\n]*)\}")
 LONGEST = 1_000_000  # characters of a paragraph; nothing stops the parser in one
-READ_AT_ONCE = 1 << 16  # bytes of a page
 _READ = ("inline", "pipe_table_cell", "html_block", "link_title", "link_label")
 _SPECIAL = re.compile(r"[\\`*_\[\]<|]")
 _BLOCK_MARK = re.compile(r"(?:([-+*>]|#{1,6})|(\d{1,9})([.)]))(?=\s|$)")
@@ -73,19 +71,9 @@ class _Reader:
         self.labels: set[str] = set()
         self.depth = 0  # of the inline node that is read
 
-    def _content_at(self, offset: int, point: Any) -> bytes:
-        """Some of the content for the parser; its end when nobody waits for the document."""
-        try:
-            check_stopped()
-        except Stopped:
-            return b""
-        return self.content[offset : offset + READ_AT_ONCE]
-
     def document(self) -> Document:
-        # The parser does not let other threads run, except while it reads.
-        root = self.blocks.parse(self._content_at).root_node
-        check_stopped()
-        nodes = [node for node in while_wanted(_walk(root)) if node.type in _READ]
+        root = self.blocks.parse(self.content).root_node
+        nodes = [node for node in _walk(root) if node.type in _READ]
         self.labels = {self._label(node) for node in nodes if node.type == "link_label"}
         for node in nodes:
             if node.type in ("inline", "pipe_table_cell"):

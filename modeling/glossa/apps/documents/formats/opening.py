@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ....base.collecting import collector_paused
 from ....base.errors import GlossaError
 from . import LINES, MODULES
-from .format import FUZZY, UNKNOWN, Bilingual, Chosen, Format, LanguagePair, Opened
+from .format import FUZZY, UNKNOWN, Bilingual, Chosen, Format, LanguagePair, Opened, TextPair
 from .keys import COLUMNS, Keys
 
 if TYPE_CHECKING:  # `glossa translate` reads names of formats before it knows that there is a document
@@ -65,6 +65,7 @@ def open_document(
     old: Path | None = None,
     previous: Path | None = None,
     for_review: bool = False,
+    content: bytes | None = None,
 ) -> Opened:
     """Open a file for translation.
 
@@ -76,12 +77,13 @@ def open_document(
         old: A translation of an older version of the file. Its values stay.
         previous: This older version. Values that have changed since are translated again.
         for_review: Whether the state of all new translations says that they are to be reviewed.
+        content: The bytes of the file; by default they are read.
 
     Raises:
         GlossaError: With the line, if a file is broken, or if the format has no keys and `old` is given, or no states
             and `chosen.only` or `for_review`.
     """
-    content = _content(path)
+    content = _content(path) if content is None else content
     found = find_format(kind)
     if old is not None and found.values is None:
         keyed = ", ".join(name for name in MODULES if find_format(name).values)
@@ -120,7 +122,7 @@ def open_pairs(
     if found is None or found.pairs is None:
         raise GlossaError(
             f"{path} has no translations next to its texts, by its name. Give PO, XLIFF, TMX, TS, CSV or TSV, or "
-            "--format; of other files, give two with equal lines: --source FILE --translation FILE."
+            "--format; of other files, give two with equal lines or keys: --source FILE --translation FILE."
         )
     text, _, _ = found.encoding.decode(_content(path), path, languages.source)
     with collector_paused():
@@ -128,6 +130,32 @@ def open_pairs(
     if columns is not None:
         columns.check()
     return pairs
+
+
+def open_keyed(
+    source: Path, target: Path, kind: str, languages: LanguagePair = UNKNOWN, keys: Keys | None = None
+) -> Bilingual:
+    """The texts of a file and those of its translation with the same keys, in a format that has `values`.
+
+    `keys` chooses texts. Raises `GlossaError` if a file is broken.
+    """
+    own, theirs = (_keyed(path, kind, languages, keys) for path in (source, target))
+    if keys is not None:
+        keys.check()
+    pairs = []
+    for key, (_, text) in own.items():
+        line, translation = theirs.get(key, (1, ""))
+        pairs.append(TextPair(line, text, translation, key, "" if key in theirs else f"there is no {key}"))
+    return Bilingual(languages, pairs)
+
+
+def _keyed(path: Path, kind: str, languages: LanguagePair, keys: Keys | None) -> dict[str, tuple[int, str]]:
+    from .updating import values_of
+
+    (document,), _ = open_document(path, kind, languages, Chosen(keys))
+    found = find_format(kind).values
+    assert found is not None
+    return values_of(document, found(document.text, str(path)))
 
 
 def _content(path: Path) -> bytes:
@@ -140,16 +168,15 @@ def _content(path: Path) -> bytes:
 def _update(
     document: "Document", found: Format, path: Path, old: Path, previous: Path | None, language: str | None
 ) -> None:
-    from .updating import Spans, keep_translations
-
-    def values(file: Path) -> tuple[str, Spans]:
-        assert found.values is not None
-        text = found.encoding.decode(_content(file), file).text
-        return text, found.values(text, str(file))
+    from .updating import changed_keys, keep_translations
 
     assert found.values is not None
-    own = found.values(document.text, str(path))
-    keep_translations(document, str(path), own, values(old), values(previous) if previous else None, language)
+    own, text = found.values(document.text, str(path)), found.encoding.decode(_content(old), old).text
+    changed = None
+    if previous is not None:
+        (before,), _ = open_document(previous, found.name)
+        changed = changed_keys(document, own, before, found.values(before.text, str(previous)))
+    keep_translations(document, str(path), own, (text, found.values(text, str(old))), changed, language)
 
 
 def _read(found: Format, content: bytes, path: Path, languages: LanguagePair, choice: list) -> Opened:

@@ -6,7 +6,6 @@ from functools import partial
 from itertools import pairwise
 
 from ....base.errors import GlossaError
-from ....base.stopping import while_wanted
 from ....model.facts_glossa import TextFacts
 from ....translate.texts.tags import Part, Piece, tag_pairs
 from ..places import Document, Place, Writing, Written, as_string, spelled
@@ -60,9 +59,7 @@ FORMATS = (Format("srt", (".srt",), read, UTF_16), Format("vtt", (".vtt",), read
 
 def _cues(text: str, subrip: bool) -> Iterator[_Cue]:
     times = list(_CUE.finditer(text))
-    for found, following in while_wanted(
-        zip(times, [*times[1:], None], strict=False)
-    ):  # both are empty without subtitles
+    for found, following in zip(times, [*times[1:], None], strict=False):  # both are empty without subtitles
         limit = len(text) if following is None else following.start()
         end = limit
         if not subrip and (blank := _BLANK.search(text, found.end() - 1, limit)):

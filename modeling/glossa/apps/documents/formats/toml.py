@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ....base.errors import GlossaError
-from ....base.stopping import while_wanted
 from ..places import Document
 from .format import Format, LanguagePair
 from .strings import string_places
@@ -71,7 +70,7 @@ def _values(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
     key: list[str] = []  # that is being read
     header = ""  # the brackets of a header that is being read
     is_value = False
-    for found in while_wanted(_TOKEN.finditer(text, text.startswith("\ufeff"))):
+    for found in _TOKEN.finditer(text, text.startswith("\ufeff")):
         token, inner = found[0], around[-1] if around else None
         in_array = inner is not None and inner.bracket == "["
         path = [*inner.path, *([str(inner.number)] if in_array else key)] if inner else [*section, *key]

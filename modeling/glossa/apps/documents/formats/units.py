@@ -1,7 +1,7 @@
 """Units of XML files for translators: each has a source and a translation, which is added if it is missing."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ....base.errors import GlossaError
@@ -183,15 +183,20 @@ class Units:
         given = attributes(self.text, token)
         return local(token) == "mrk" and (given.get("mtype") == "protected" or given.get("translate") == "no")
 
-    def with_attributes(self, index: int, wanted: dict[str, str]) -> str:
-        """A tag with new values of attributes."""
+    def with_attributes(self, index: int, wanted: Mapping[str, str | None]) -> str:
+        """A tag with new values of attributes, and without those that are None."""
         token = self.tokens[index]
         edits = []
         added = ""
         for name, value in wanted.items():
-            if span := attribute_range(self.text, token, name.lower()):
-                edits.append((*span, value))
-            else:
+            span = attribute_range(self.text, token, name.lower())
+            if span and value is None:
+                edits.append(
+                    (token.start + len(self.text[token.start : span[0]].rpartition(name)[0].rstrip()), span[1] + 1, "")
+                )
+            elif span:
+                edits.append((*span, value or ""))
+            elif value is not None:
                 added += f' {name}="{value}"'
         tag, position = "", token.start
         for start, end, value in sorted(edits):
@@ -200,7 +205,7 @@ class Units:
         closing = re.search(r"\s*/?>\Z", tag[-40:])
         return f"{tag[: len(tag) - len(closing[0])]}{added}{closing[0].strip()}" if added and closing else tag
 
-    def edit_of(self, index: int, wanted: dict[str, str]) -> Edit:
+    def edit_of(self, index: int, wanted: Mapping[str, str | None]) -> Edit:
         """The edit that gives a tag new values of attributes."""
         token = self.tokens[index]
         return Edit(token.start, token.end, [self.with_attributes(index, wanted)])

@@ -1,12 +1,12 @@
 """Translations of an older version of a file, by key: they stay, and the document has places for new keys only."""
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
 from ....base.errors import GlossaError
 from ....base.identification import identifier
 from ....base.languages import language_code, language_name, same_language
-from ..places import Document, Edit
+from ..places import Document, Edit, line_numbers
 
 SHOWN = 5  # keys in a note
 SURE, LETTERS = 0.95, 60  # the probability that old values are of another language, and their letters, to say so
@@ -18,7 +18,7 @@ def keep_translations(
     name: str,
     own: Spans,
     old: tuple[str, Spans],
-    previous: tuple[str, Spans] | None = None,
+    changed: Set[str] | None = None,
     language: str | None = None,
 ) -> None:
     """Write the values of a translated file into a document, in the place of those with the same key.
@@ -30,8 +30,7 @@ def keep_translations(
         name: Its name, for notes.
         own: Its values.
         old: The text of the translated file, and its values.
-        previous: The same of the source of the translated file, if it is given. Values that have changed since are
-            translated again, and counted.
+        changed: The keys whose values have changed since, if it is known. They are translated again, and counted.
         language: The code of the target language, if known.
 
     Raises:
@@ -40,7 +39,12 @@ def keep_translations(
     text, theirs = old
     if theirs and own.keys().isdisjoint(theirs):
         raise GlossaError(f"{name}: --update has none of the keys of this file. Give its older translation.")
-    changed = _changed(document.text, own, *previous) & theirs.keys() if previous else set()
+    again = (
+        f"{len(changed & theirs.keys()):,} have another source and are translated again, "
+        if changed is not None
+        else ""
+    )
+    changed = changed & theirs.keys() if changed else set()
     staying = {key: span for key, span in own.items() if key in theirs and key not in changed}
     kept = sorted(staying.values())
     starts = [start for start, _ in kept]
@@ -56,7 +60,6 @@ def keep_translations(
     gone = [key for key in theirs if key not in own and key not in document.forms]
     _keep_forms(document, text, theirs, {own[key] for key in changed})
     names = ", ".join(gone[:SHOWN]) + (", ..." if len(gone) > SHOWN else "")
-    again = f"{len(changed):,} have another source and are translated again, " if previous else ""
     document.notes.append(
         f"{name}: {len(kept):,} keys stay, {again}{len(own) - len(kept) - len(changed):,} are new, {len(gone):,} are "
         f"gone{': ' if gone else ''}{names}."
@@ -79,9 +82,31 @@ def _doubts(
             yield f"{name}: the values of --update look like {names}. They stay as they are."
 
 
-def _changed(text: str, own: Spans, previous: str, before: Spans) -> set[str]:
-    """The keys whose values are not those of the previous source."""
-    return {key for key, span in own.items() if key in before and text[slice(*span)] != previous[slice(*before[key])]}
+def changed_keys(document: Document, own: Spans, previous: Document, before: Spans) -> set[str]:
+    """The keys whose values have other texts than those of the previous source, or are other values without texts."""
+    texts, earlier = values_of(document, own), values_of(previous, before)
+    both = [(key, span, before[key]) for key, span in own.items() if key in before]
+    return {
+        key
+        for key, span, old in both
+        if document.text[slice(*span)] != previous.text[slice(*old)]
+        and (key not in texts or key not in earlier or texts[key][1].split() != earlier[key][1].split())
+    }
+
+
+def values_of(document: Document, spans: Spans) -> dict[str, tuple[int, str]]:
+    """The line and the text with tags of each value that has words, by its key."""
+    ordered, number = sorted((span, key) for key, span in spans.items()), line_numbers(document.text)
+    starts, found = [start for (start, _), _ in ordered], dict[str, tuple[int, str]]()
+    for place in document.places:
+        (start, end), key = ordered[max(bisect_right(starts, place.start) - 1, 0)]
+        if start <= place.start < end:
+            parts = [
+                each.text if each.kind == "text" else document.text[each.start : each.end] for each in place.parts
+            ]
+            before = f"{found[key][1]}\n" if key in found else ""
+            found[key] = (number(start), before + "".join(parts))
+    return found
 
 
 def _keep_forms(document: Document, old: str, theirs: Spans, changed: set[tuple[int, int]]) -> None:

@@ -13,7 +13,7 @@ from .format import FUZZY, UNTRANSLATED, Bilingual, Format, LanguagePair, TextPa
 from .language import check_target, note_source
 from .tokens import Cutter, escape_xml
 from .units import Units, local
-from .xliff_states import OWN_STATES, Length, OwnState, longest, own_state
+from .xliff_states import NO_TEXTS, OWN_STATES, SECOND, Length, OwnState, forbids_translation, longest, own_state
 
 _UNFINISHED = ("new", "needs-translation", "initial")
 _PAIR = re.compile(r"\{(?P<open>\w+)>|<(?P<close>\w+)\}")  # codes in texts of Phrase's files: {b>bold<b}
@@ -66,7 +66,7 @@ class _Reader(Units):
         self.only = only
         self.languages = languages
         self.lengths: dict[int, Length] = {}  # of units
-        self.matched: dict[int, dict[int, str]] = {}  # the matches of a unit of XLIFF 2, by segment
+        self.matched: dict[int, dict[int, str]] = {}  # the matches of a unit, by segment
 
         root = self.given(self.tokens.index(self.root))
         self.second = root.get("version", "1.2").startswith("2")
@@ -74,8 +74,15 @@ class _Reader(Units):
 
     def read(self) -> Document:
         self._languages(self.tokens.index(self.root), self.second)
+        left = 0
         for index, around in self._open_units():
-            self._unit(index, around, self.second)
+            if self._is_text(around if self.second else index):
+                self._unit(index, around, self.second)
+            else:
+                left += 1
+        if left:
+            what = "by their restype no text, or by their note not to be translated"
+            self.document.notes.append(f"{self.name}: {left:,} texts are left alone: they are {what}.")
         return self.document
 
     def pairs(self) -> Bilingual:
@@ -83,6 +90,8 @@ class _Reader(Units):
         for index, around in self._open_units():
             own, theirs = self.child(index, "source"), self.child(index, "target")
             given = self.given(index)
+            if not self._is_text(around if self.second else index):
+                continue
             state = self.given(index if self.second or theirs is None else theirs).get("state", "")
             unfinished = state if state in _UNFINISHED or state.startswith("needs-") else own_state(given)[1]
             unfinished = "not approved" if given.get("approved") == "no" and not unfinished else unfinished
@@ -141,6 +150,7 @@ class _Reader(Units):
         has_text = target is not None and bool(self.content(target).strip())
         named, fuzzy = own_state(self.given(index))
         unsure = bool(fuzzy) or ((state or "").startswith("needs-") and state not in _UNFINISHED)
+        unsure = unsure or (second and "substate" in self.given(index))
         found = FUZZY if has_text and unsure else UNTRANSLATED if not has_text or state in _UNFINISHED else ""
         finished = found not in self.only
         own, theirs = ({} if second else self._segments(each) for each in (self.child(index, "seg-source"), target))
@@ -148,9 +158,10 @@ class _Reader(Units):
         own = {number: each for number, each in own.items() if number not in locked}
         segments = {number: each for number, each in self._segment_states(index).items() if number not in locked}
         if theirs:
-            self._fill_segments(own, theirs, finished, segments)
+            assert target is not None
+            self._fill_segments(own, theirs, finished, segments, target)
         elif not finished:
-            new = OwnState((), {"state": "translated"}, {"state": "initial"}) if second else named
+            new = SECOND if second else named
             states = [*([(index, new)] if new else []), *((each, OWN_STATES["conf"]) for each in segments.values())]
             self._fill_target(index, around, list(own.values()), states)
 
@@ -204,6 +215,12 @@ class _Reader(Units):
             done.append(Part(kind, own[0].start, own[-1].end, "", f"code {found[kind]}"))
         return [*done, *cutter.up_to(len(shown))] if done else parts
 
+    def _is_text(self, unit: int) -> bool:
+        """Whether neither the kind of a unit nor a note says that it is not to be translated."""
+        around = self.child(unit, "notes") or unit
+        notes = [self.content(each) for each in self.children(around, "note")]
+        return self.given(unit).get("restype") not in NO_TEXTS and not any(map(forbids_translation, notes))
+
     def _is_locked(self, index: int) -> bool:
         """Whether another program has locked a unit or segment, as memoQ, Phrase and Trados can."""
         return any(
@@ -231,9 +248,9 @@ class _Reader(Units):
         return {self.given(each).get("id", ""): each for each in inside}
 
     def _fill_segments(
-        self, own: dict[str, int], theirs: dict[str, int], finished: bool, states: dict[str, int]
+        self, own: dict[str, int], theirs: dict[str, int], finished: bool, states: dict[str, int], around: int
     ) -> None:
-        """Fill the segments of a target that are chosen by their `states`.
+        """Fill the segments of the target `around` that are chosen by their `states`.
 
         Without states, these are the empty ones, or all of them if the target is not finished.
         """
@@ -250,8 +267,26 @@ class _Reader(Units):
             opened = self.with_attributes(target, {}).removesuffix("/>").rstrip().removesuffix(">")
             span, closed = self.whole(target), f"</{self.tokens[target].name}>"
             doubt = [] if state is None else [self.edit_of(state, OWN_STATES["conf"].review)]
+            first = len(self.document.places)
             if self.fill(source, span, f"{opened}>", closed, doubt=doubt) and state is not None:
                 self.document.edits.append(self.edit_of(state, OWN_STATES["conf"].translated))
+            matched = partial(self._after_target, UnitMatches(), source, number, around)
+            for place in self.document.places[first:]:
+                place.review = replace(place.review, matched=matched)
+
+    def _after_target(self, found: UnitMatches, source: int, number: str, target: int, new: Recalled) -> list[Edit]:
+        """The edits of a unit of XLIFF 1.2 with segments: the matches of all segments so far, after its target."""
+        found.add(new)
+        of_unit, end = self.matched.setdefault(target, {}), self.tokens[self.ends[target]]
+        prefix = self.tokens[target].name[: -len(local(self.tokens[target]))]
+        of_unit[source] = "".join(
+            _alternatives(self.space_before(target), prefix, found.shown, f' mid="{escape_xml(number)}"')
+        )
+        return (
+            [Edit(end.start, end.end, [self.text[end.start : end.end], *of_unit.values()])]
+            if any(of_unit.values())
+            else []
+        )
 
     def _in_target(
         self,
@@ -274,10 +309,7 @@ class _Reader(Units):
             opened = opened.replace("mt-suggestion", "exact-match")
         if new.taken:
             doubtful = doubtful.replace("mt-suggestion", "fuzzy-match")
-        space, name = self.space_before(source), f"{prefix}alt-trans"
-        after = [
-            f'{space}<{name} match-quality="{match.score}%">{_sides(prefix, match)}</{name}>' for match in found.shown
-        ]
+        after = _alternatives(self.space_before(source), prefix, found.shown)
         start = doubtful if found.doubtful else opened
         return [Edit(*span, [start, self.inside(source), f"</{prefix}target>", *after])]
 
@@ -290,7 +322,7 @@ class _Reader(Units):
         edits = []
         if identifier is None:
             identifier = f"glossa-{segment}"
-            given = {"id": identifier, "state": "initial" if found.doubtful else "translated"}
+            given = {"id": identifier, **(SECOND.review if found.doubtful else SECOND.translated)}
             token = self.tokens[segment]
             edits.append(Edit(token.start, token.end, [self.with_attributes(segment, given)]))
         of_unit = self.matched.setdefault(unit, {})
@@ -306,6 +338,14 @@ class _Reader(Units):
         """The character after the source, and after its segmented copy."""
         copies = self.children(index, "seg-source")
         return self.whole((copies or [source])[-1])[1]
+
+
+def _alternatives(space: str, prefix: str, matches: Sequence[UsedMatch], segment: str = "") -> list[str]:
+    """The elements of XLIFF 1.2 for matches; `segment` is the attribute that names the segment."""
+    name = f"{prefix}alt-trans"
+    return [
+        f'{space}<{name} match-quality="{match.score}%"{segment}>{_sides(prefix, match)}</{name}>' for match in matches
+    ]
 
 
 def _sides(prefix: str, match: UsedMatch) -> str:

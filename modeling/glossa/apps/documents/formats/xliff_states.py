@@ -1,12 +1,21 @@
 """What XLIFF says of translations: states, also those of other programs in attributes of their own, and lengths."""
 
 import html
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ..places import Written
 
 Given = dict[str, str]  # the attributes of an element, whose names are in lower case
+New = Mapping[str, str | None]  # its new attributes; those with None go
+# Kinds of resources of Windows and others that are no text.
+NO_TEXTS = frozenset(["bitmap", "cursor", "dlginit", "file", "font", "icon", "rcdata", "shortcut", "uri"])
+_UNTRANSLATED = re.compile(
+    r"\s*(?:please\s+)?(?:(?:do not|don['’]t|not to be|never)\s+translated?(?:\s+(?:this|it)(?:\s+\w+)?)?"
+    r"|no translation(?:\s+needed)?|untranslatable)\s*[.!]*\s*",
+    re.I,
+)
 
 
 class OwnState(NamedTuple):
@@ -19,8 +28,8 @@ class OwnState(NamedTuple):
     """
 
     fuzzy: tuple[str, ...]
-    translated: Given
-    review: Given
+    translated: New
+    review: New
 
 
 _MEMOQ = {"mq:status": "MachineTranslated"}
@@ -35,6 +44,15 @@ OWN_STATES = {
         {"conf": "Draft", "origin": "mt"},
     ),
 }
+
+
+# The state of a segment of XLIFF 2. A `subState` belongs to the state before, and goes with it.
+SECOND = OwnState((), {"state": "translated", "subState": None}, {"state": "initial", "subState": "glossa:review"})
+
+
+def forbids_translation(note: str) -> bool:
+    """Whether a note says no more than that its text is not to be translated."""
+    return _UNTRANSLATED.fullmatch(html.unescape(note)) is not None
 
 
 def own_state(given: Given) -> tuple[OwnState | None, str]:

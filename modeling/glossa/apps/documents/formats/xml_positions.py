@@ -3,7 +3,6 @@
 from xml.parsers import expat
 
 from ....base.errors import GlossaError
-from ....base.stopping import check_stopped
 from ..places import character_offsets
 from .tokens import Token
 
@@ -64,7 +63,6 @@ class _Events:
         raise self._refused(self.parser.CurrentLineNumber, f"the document defines the entity {entity}. {advice}")
 
     def _add(self, kind: str, tag: str = "") -> None:
-        check_stopped()
         self.found.append((kind, self.parser.CurrentByteIndex, tag))
 
     def _open(self, tag, _):

@@ -1,6 +1,5 @@
 """YAML: the values that are texts, without keys."""
 
-import io
 import json
 import re
 from collections.abc import Iterator
@@ -12,7 +11,6 @@ import yaml
 
 from ....base.errors import GlossaError
 from ....base.languages import language_code
-from ....base.stopping import check_stopped
 from ....translate.texts.tags import Part, Piece
 from ..places import Document, Edit, Place, Written, as_string, spelled
 from .format import Format, LanguagePair
@@ -70,18 +68,10 @@ def values(text: str, name: str) -> dict[str, tuple[int, int]]:
 FORMATS = (Format("yaml", (".yaml", ".yml"), read, chosen_by="keys", values=values),)
 
 
-class _Stream(io.StringIO):
-    """A text whose reader stops when nobody waits for it."""
-
-    def read(self, size: int | None = -1) -> str:
-        check_stopped()
-        return super().read(size)
-
-
 def _roots(text: str, name: str) -> list[Any]:
     """The documents of a file. Raises `GlossaError`, with the line, if it is not YAML."""
     try:
-        return list(yaml.compose_all(_Stream(text.removeprefix("\ufeff")), LOADER))
+        return list(yaml.compose_all(text.removeprefix("\ufeff"), LOADER))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
