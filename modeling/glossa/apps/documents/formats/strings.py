@@ -40,7 +40,7 @@ _CODE = re.compile(
     r"\A\^.*\$\Z|\(\?[:=!<P]|\A\S+/\Z|__\w+__|[\w)\]] [=!]==? |\A\S+\(\);?\Z"
 )  # patterns, folders and programs
 # Low lines that are no marks of accelerators.
-_NAMED = re.compile(r"[^\W_]_[^\W_].*[^.]\.\s*\Z|[A-Z\d]_[A-Z\d]", re.S)  # in a sentence; JAVA_HOME, x86_64
+_NAMED = re.compile(r"[^\W_]_[^\W_].*[^.]\.\s*\Z|[A-Z\d]_[A-Z\d]|(?<!\w)--[a-z]", re.S)  # JAVA_HOME, --option
 
 
 def marked_parts(parts: Sequence[Part], kept: str = "") -> list[Part]:
