@@ -93,7 +93,7 @@ def read_html(text: str) -> Content:
         STATEMENT.sub(lambda own: "<hr>" if _is_outside(text, own.start()) else "", text) if statements else text
     )
     page.close()
-    return Content([each for each in page.texts if each.strip()], page.code + statements)
+    return Content(page.texts, page.code + statements)
 
 
 def _is_outside(text: str, position: int) -> bool:
@@ -134,7 +134,7 @@ def _inline(tokens: list[Any]) -> Content:
             attributes = {name: value for name, value in token.attrs.items() if name != "title"}
             found.code.append(f"{token.type} {token.content} {attributes}")
             found.texts.append("")
-    return Content([each for each in found.texts if each.strip()], found.code)
+    return Content([each for each in found.texts if each], found.code)
 
 
 def read_tree(root: Any, path: str = "") -> Content:
@@ -217,7 +217,9 @@ def read_office(content: bytes) -> Content:
     root = etree.fromstring(content, etree.XMLParser(resolve_entities=False, huge_tree=True, collect_ids=False))
     for element in root.iter(etree.Element):
         name = _local(element)
-        if name in _PARAGRAPHS and len(element):
+        if name in _PARAGRAPHS and any(each.get(_FORMULA) for each in element.iterancestors()):
+            found.code.append("".join(element.itertext()))  # a result
+        elif name in _PARAGRAPHS and len(element):
             found.texts.append(_words(element))
         elif name == "v" and any(_local(each) == "f" for each in element.itersiblings(preceding=True)):
             found.code.append(element.text or "")  # the result of a formula
@@ -233,9 +235,10 @@ def read_office(content: bytes) -> Content:
         found.texts.extend(value for key, value in own.items() if key in described)
         if name not in _RUNS:
             found.code.append(f"{name} {[each for each in own.items() if each[0] not in described | {'lang'}]}")
-    return Content([each for each in found.texts if each.strip()], found.code)
+    return Content([each for each in found.texts if each], found.code)
 
 
+_FORMULA = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}formula"
 _APART = (*_PARAGRAPHS, "note", "annotation", "frame", "instrText", "delText", "moveFrom", "rPh")
 
 

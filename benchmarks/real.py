@@ -105,7 +105,8 @@ def compare(old: Content, new: Content, kind: str) -> Iterator[Fault]:
     for text, again in zip(texts[1], back, strict=True):
         if text == again and _WORDS.search(_without_spans(text)) and not _is_code(text, kind):
             yield Fault(STAYED, text[:200])
-        elif text != again and kind in _NAMED and _NAME.fullmatch(again):
+    for text in new.texts:
+        if undo(text) != text and kind in _NAMED and _NAME.fullmatch(undo(text).strip()):
             yield Fault(CHANGED, text[:200])
 
 

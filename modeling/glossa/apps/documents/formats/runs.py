@@ -222,12 +222,16 @@ class _Reader:
             elif token.kind != "text" and token.name not in {*self.names.dropped, self.names.text}:
                 inner.append(Part("break" if token.name in self.names.breaks else "alone", *span))
             position = last + 1
-        name = f"run {self.tokens[index].start}"
-        opened = Part("open", self.tokens[index].start, self.tokens[index].start, "", name)
+        before = paragraph.parts[-1] if paragraph.parts else None
+        if before and before.kind == "close" and paragraph.formats.get(before) == own:  # a run with the same format
+            name, opened = paragraph.parts.pop().name, []
+        else:
+            name = f"run {self.tokens[index].start}"
+            opened = [Part("open", self.tokens[index].start, self.tokens[index].start, "", name)]
         closed = Part("close", self.tokens[end].end, self.tokens[end].end, "", name)
-        paragraph.parts += [opened, *inner, closed]
+        paragraph.parts += [*opened, *inner, closed]
         paragraph.letters[own] += sum(len(part.text) for part in inner)
-        paragraph.formats |= {part: own for part in (opened, closed, *inner) if part.kind != "text"}
+        paragraph.formats |= {part: own for part in (*opened, closed, *inner) if part.kind != "text"}
 
 
 def _around(parts: Sequence[Part], kept: Sequence[Part]) -> tuple[list[Piece], list[Piece]]:
