@@ -214,7 +214,10 @@ _ALONE = frozenset(["v", "subject", "description", "keywords", "keyword", "desc"
 
 def read_office(content: bytes) -> Content:
     found = Content([], [])
-    root = etree.fromstring(content, etree.XMLParser(resolve_entities=False, huge_tree=True, collect_ids=False))
+    # Of several elements with one xml:id, programs take the first.
+    root = etree.fromstring(content, etree.XMLParser(resolve_entities=False, huge_tree=True, recover=True))
+    if root is None:
+        return Content([], [str(hash(content))])
     for element in root.iter(etree.Element):
         name = _local(element)
         if name in _PARAGRAPHS and any(each.get(_FORMULA) for each in element.iterancestors()):
@@ -244,9 +247,7 @@ _APART = (*_PARAGRAPHS, "note", "annotation", "frame", "instrText", "delText", "
 
 def _words(element: Any) -> str:
     """The text of a paragraph without paragraphs inside of it."""
-    parts = [element.text or ""] if _local(element) not in ("p", "r") or "odf" in element.tag else []
-    if _local(element) == "t" or "opendocument" in element.tag:
-        parts = [element.text or ""]
+    parts = [element.text or ""] if _local(element) == "t" or "opendocument" in element.tag else []
     for child in element.iterchildren(etree.Element):
         name = _local(child)
         if name in _BREAKS:
@@ -330,7 +331,7 @@ READERS: dict[str, Callable[[str], Content]] = {
     "strings": read_lines(r"/\*(?:.|\n)*?\*/|^\s*//.*$|^\s*\"(?:[^\"\\]|\\.)*\"\s*="),
     "fluent": read_lines(r"^#.*$|^-?[\w-]+ *=|^ +\.[\w-]+ *=|^ *\*?\[\w+\]|\{[^{}]*->\s*$|\{[^{}]*\}"),
     "asciidoc": read_lines(
-        r"^(?:----+|\.{4,})\n(?:.|\n)*?\n(?:----+|\.{4,})$|^:[\w!-]+:.*$|^\[.*\]$|^//.*$|(?<![\"'`])`(?![\"'])[^`\n]+`|\{[\w-]+\}"
+        r"^(?:----+|\.{4,})\n(?:.|\n)*?\n(?:----+|\.{4,})$|^:[\w!-]+:.*$|^\[.*\]$|^//.*$|(?<![\"'`])`(?![\"'])(?:[^`\n]|\n(?!\n))+`|\{[\w-]+\}"
         r"|(?:xref|link|image|include|https?|ftp):+[^\s\[]+\[?|<<[^,>\n]*"
     ),
     "table": read_table,

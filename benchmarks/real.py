@@ -48,7 +48,7 @@ RULES = (
     Rule("Qt, QShortcut: a mnemonic may be any letter", re.compile(r"&(?=[^\W_])"), "", _STRINGS),
     Rule("Android, string resources: an escaped mark", re.compile(r"\\(?=[?@])"), "", "android"),
     Rule("Android, string resources: a space by its number", re.compile(r"\\u0020"), " ", "android"),
-    Rule("java.util.Properties: an escaped space", re.compile(r"\\ "), " ", "properties"),
+    Rule("java.util.Properties: an escaped character", re.compile(r"\\([ \"'])"), r"\1", "properties"),
     Rule(
         "CSS Text 3, 4.1.2: no space shows next to a line break or block",
         re.compile(r" ?(</?(?:br|pre|p|div|[ou]l|li|h\d)\b[^<>]*>) ?", re.I),

@@ -28,7 +28,7 @@ LONGEST = 1000  # characters of a stretch in marks or of an address; looking fur
 _INLINE = re.compile(
     rf"(?P<quote>[\"']`)(?=[^`\n]{{1,{LONGEST}}}+`[\"'])"  # "`words`" in curved quotes
     rf"|(?P<attribute>\{{[\w-]+\}}[^\s\[\]<>{{}}]{{0,{LONGEST}}}+\[)(?=[^\]]{{0,{LONGEST}}}+\])"  # begins an address
-    r"|(?P<code>`[^`\n]+`|\+[^+\n]+\+|(?:kbd|btn|menu|stem|footnote(?:ref)?|image|icon|pass|anchor|indexterm2?)"
+    rf"|(?P<code>`[^`]{{1,{LONGEST}}}+`|\+[^+\n]+\+|(?:kbd|btn|menu|stem|footnote(?:ref)?|image|icon|pass|anchor|indexterm2?)"
     rf":[^\s\[\]]*\[[^\]\n]{{0,{LONGEST}}}+\]|\(\(\((?!\().{{0,200}}?\)\)\)|\[\[\[?[^\[\]\n]*\]\])"
     rf"|(?P<link>(?:link:|xref:|mailto:|https?://|ftp://)[^\s\[\]<>]{{0,{LONGEST}}}+\[)(?=[^\]]{{0,{LONGEST}}}+\])"
     r"|(?P<cross><<[^<>,\n]+,)(?=[^<>\n]*>>)|(?P<bare><<[^<>\n]+>>)"
@@ -113,9 +113,9 @@ def _places(text: str, lines: list[tuple[int, int]]) -> Iterator[Place]:
     parts: list[Part] = []
     closing: list[tuple[str, int]] = []
     for number, (start, end) in enumerate(lines):
-        if number:
+        if number and parts[-1].end <= start:  # else code goes on
             parts.append(line_end(text, lines[number - 1][1], start))
-        parts += _inline(text, start, end, lines[-1][1], closing)
+        parts += _inline(text, max(start, parts[-1].end) if parts else start, end, lines[-1][1], closing)
     if not has_words(parts) or not (kept := trimmed(parts)):
         return
     yield Place(kept, filling(text, spelled(kept, text, str)))
