@@ -310,3 +310,8 @@ def test_code_of_asciidoc_over_several_lines(tmp_path):
     page = "Use `@A({\nB.class })` with the `Default` group\nof `C` and\n`D` too.\n"
     expected = "USE `@A({\nB.class })` WITH THE `Default` GROUP OF `C` AND `D` TOO."
     assert shouted(tmp_path, "a.adoc", page).split() == expected.split()
+
+
+def test_an_empty_element_after_the_words_stays_there(tmp_path):
+    text = "a =\n    Go { $count ->\n       *[other] on\n    }<glyph></glyph>\n"
+    assert shouted(tmp_path, "a.ftl", text) == text.replace("Go", "GO").replace("on\n", "ON\n")
