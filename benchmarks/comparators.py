@@ -6,12 +6,14 @@ readers share nothing with those of `glossa.apps.documents`.
 
 import configparser
 import csv
+import html
 import io
 import json
 import re
 import tomllib
 import zipfile
 from collections.abc import Callable, Iterator
+from gettext import c2py
 from html.parser import HTMLParser
 from typing import Any, NamedTuple
 
@@ -32,7 +34,7 @@ class Content(NamedTuple):
 
 
 STATEMENT = re.compile(
-    r"\{\{-?\s*/\*.*?\*/\s*-?\}\}|\{%-?\s*(comment|style|stylesheet|schema|javascript)\b.*?\bend\1\s*-?%\}|\{\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}\}|\{%(?:(?!%\}|\{%).)*%\}|\{#(?:(?!#\}).)*#\}|\{\{[!#/^>](?:(?!\}\}).)*\}\}|<\?(?:(?!\?>).)*\?>|<%(?:(?!%>).)*%>",
+    r"\{\{-?\s*/\*.*?\*/\s*-?\}\}|\{%-?\s*(comment|style|stylesheet|schema|javascript)\b.*?\bend\1\s*-?%\}|\{\{[^{}]*(?:\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}[^{}]*)*\}\}|\{%(?:(?!%\}|\{%).)*%\}|\{#(?:(?!#\}).)*#\}|\{\{[!#/^>](?:(?!\}\}).)*\}\}|<\?(?:(?!\?>).)*\?>|<%(?:(?!%>).)*%>",
     re.S,
 )
 # HTML, sections 3.2.6, 4 and 6: attributes with texts, and elements whose content is none.
@@ -91,7 +93,7 @@ def read_html(text: str) -> Content:
         STATEMENT.sub(lambda own: "<hr>" if _is_outside(text, own.start()) else "", text) if statements else text
     )
     page.close()
-    return Content([each for each in page.texts if each.strip()], page.code + statements)
+    return Content(page.texts, page.code + statements)
 
 
 def _is_outside(text: str, position: int) -> bool:
@@ -101,8 +103,11 @@ def _is_outside(text: str, position: int) -> bool:
 def read_markdown(text: str) -> Content:
     front = re.match(r"---\n.*?\n---\n", text, re.S)
     body = text[front.end() :] if front else text
-    found = Content([], [*([front[0]] if front else []), *(found[0] for found in STATEMENT.finditer(body))])
-    tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(STATEMENT.sub("", body))
+    # Between two code spans there is no statement.
+    statements = [found[0] for found in STATEMENT.finditer(body) if "`" not in found[0]]
+    found = Content([], [*([front[0]] if front else []), *statements])
+    body = STATEMENT.sub(lambda own: own[0] if "`" in own[0] else "", body)
+    tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(body)
     extended = re.search(r"^ *(?:!!!|\?\?\?|===|\[\^)", body, re.M)  # indented texts of Python-Markdown
     for token in tokens:
         if token.type == "code_block" and extended:
@@ -129,7 +134,7 @@ def _inline(tokens: list[Any]) -> Content:
             attributes = {name: value for name, value in token.attrs.items() if name != "title"}
             found.code.append(f"{token.type} {token.content} {attributes}")
             found.texts.append("")
-    return Content([each for each in found.texts if each.strip()], found.code)
+    return Content([each for each in found.texts if each], found.code)
 
 
 def read_tree(root: Any, path: str = "") -> Content:
@@ -182,7 +187,9 @@ def read_xml(*tags: str) -> Callable[[str], Content]:
         found = Content([], [])
         root = etree.fromstring(text.encode("utf-8"), etree.XMLParser(resolve_entities=False, encoding="utf-8"))
         for element in root.iter(etree.Element):
-            inside = any(_local(each) in tags for each in element.iterancestors())
+            around = list(element.iterancestors())
+            # ResX: what has a type is no string.
+            inside = any(_local(each) in tags or {"type", "mimetype"} & set(each.attrib) for each in around)
             attributes = sorted((name, value) for name, value in element.attrib.items() if name not in LANGUAGE)
             found.code.append(f"{element.tag} {attributes}")
             if _local(element) in tags and not inside and element.get("translatable") != "false":
@@ -196,7 +203,7 @@ def read_xml(*tags: str) -> Callable[[str], Content]:
 
 # Office: paragraphs, their texts, and elements between words. ISO/IEC 29500 and 26300.
 _PARAGRAPHS = frozenset(["p", "h", "si", "is", "text"])
-_BREAKS = frozenset(["br", "tab", "cr", "line-break", "s"])
+_BREAKS = frozenset(["br", "tab", "ptab", "cr", "line-break", "s"])
 _RUNS = frozenset(
     ["r", "t", "rPr", "lang", "proofErr", "lastRenderedPageBreak", "noBreakHyphen", "softHyphen", *_BREAKS]
 )
@@ -207,11 +214,18 @@ _ALONE = frozenset(["v", "subject", "description", "keywords", "keyword", "desc"
 
 def read_office(content: bytes) -> Content:
     found = Content([], [])
-    root = etree.fromstring(content, etree.XMLParser(resolve_entities=False, huge_tree=True))
+    # Of several elements with one xml:id, programs take the first.
+    root = etree.fromstring(content, etree.XMLParser(resolve_entities=False, huge_tree=True, recover=True))
+    if root is None:
+        return Content([], [str(hash(content))])
     for element in root.iter(etree.Element):
         name = _local(element)
-        if name in _PARAGRAPHS and len(element):
+        if name in _PARAGRAPHS and any(each.get(_FORMULA) for each in element.iterancestors()):
+            found.code.append("".join(element.itertext()))  # a result
+        elif name in _PARAGRAPHS and len(element):
             found.texts.append(_words(element))
+        elif name == "v" and any(_local(each) == "f" for each in element.itersiblings(preceding=True)):
+            found.code.append(element.text or "")  # the result of a formula
         elif name in _ALONE or (name == "title" and not len(element)) or name in _PARAGRAPHS:
             found.texts.append(element.text or "")
         elif name not in _RUNS and not any(_local(each) in _PARAGRAPHS for each in element.iterancestors()):
@@ -220,24 +234,27 @@ def read_office(content: bytes) -> Content:
             continue
         given = [(etree.QName(key), value) for key, value in element.attrib.items()]
         own = {key.localname: value for key, value in given if "xlink" not in (key.namespace or "")}
-        found.texts.extend(value for key, value in own.items() if key in _DESCRIBED)
+        described = _DESCRIBED if name != "bibliography-mark" else frozenset()
+        found.texts.extend(value for key, value in own.items() if key in described)
         if name not in _RUNS:
-            found.code.append(f"{name} {[each for each in own.items() if each[0] not in _DESCRIBED | {'lang'}]}")
-    return Content([each for each in found.texts if each.strip()], found.code)
+            found.code.append(f"{name} {[each for each in own.items() if each[0] not in described | {'lang'}]}")
+    return Content([each for each in found.texts if each], found.code)
+
+
+_FORMULA = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}formula"
+_APART = (*_PARAGRAPHS, "note", "annotation", "frame", "instrText", "delText", "moveFrom", "rPh")
 
 
 def _words(element: Any) -> str:
     """The text of a paragraph without paragraphs inside of it."""
-    parts = [element.text or ""] if _local(element) not in ("p", "r") or "odf" in element.tag else []
-    if _local(element) == "t" or "opendocument" in element.tag:
-        parts = [element.text or ""]
+    parts = [element.text or ""] if _local(element) == "t" or "opendocument" in element.tag else []
     for child in element.iterchildren(etree.Element):
         name = _local(child)
         if name in _BREAKS:
             parts.append("\n")
         elif name in ("noBreakHyphen", "softHyphen"):
             parts.append({"noBreakHyphen": "\u2011", "softHyphen": "\u00ad"}[name])
-        elif name not in _PARAGRAPHS and name not in ("note", "annotation", "frame", "instrText", "delText", "rPh"):
+        elif name not in _APART:
             parts.append(_words(child))
         if "opendocument" in element.tag:
             parts.append(child.tail or "")
@@ -247,9 +264,13 @@ def _words(element: Any) -> str:
 _MASTER = re.compile(r"Master|slideLayout|customXml|META-INF|docProps/app|theme|^word/styles")
 
 
+_FIELD = re.compile(r'<(?:\w+:)?(?:cacheField|tableColumn)\b[^<>]*?\bname="([^"]*)"')
+
+
 def read_package(content: bytes) -> Content:
     """The members of an archive: pages, XML, and others, which are code."""
     found = Content([], [])
+    named: set[str] = set()  # cells that are names of fields
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         for info in archive.infolist():
             data = archive.read(info)
@@ -257,13 +278,14 @@ def read_package(content: bytes) -> Content:
             if info.filename.lower().endswith((".xhtml", ".html", ".htm")):
                 found += read_html(data.decode("utf-8", "replace"))
             elif info.filename.lower().endswith((".xml", ".opf", ".ncx")) and not _MASTER.search(info.filename):
+                named.update(html.unescape(each) for each in _FIELD.findall(data.decode("utf-8", "replace")))
                 try:
                     found += read_office(data) if data.strip() else Content([], [])
                 except etree.XMLSyntaxError:  # such a member is copied
                     found.code.append(str(hash(data)))
             else:  # also the masters of slides, which people do not read
                 found.code.append(str(hash(data)))
-    return found
+    return Content([each for each in found.texts if each not in named], found.code)
 
 
 def read_lines(code: str) -> Callable[[str], Content]:
@@ -288,6 +310,8 @@ def read_ini(text: str) -> Content:
     return read_tree({name: dict(section) for name, section in parser.items()})
 
 
+_read_vtt = read_lines(r"^\d+\s*$|^.*-->.*$|</?[\w.:]+[^<>]*>|\AWEBVTT.*(?:\n.+)*|(?<=\n\n)NOTE.*(?:\n(?!.*-->).+)*")
+_read_properties = read_lines(r"^\s*[#!].*$|^(?:[^\s\\:=]|\\.)+\s*[=:]\s*")
 READERS: dict[str, Callable[[str], Content]] = {
     "html": read_html,
     "markdown": read_markdown,
@@ -300,14 +324,14 @@ READERS: dict[str, Callable[[str], Content]] = {
     "android": read_xml("string", "item"),
     "stringsdict": read_xml("string"),
     "srt": read_lines(r"^\d+\s*$|^.*-->.*$|</?[\w.]+[^<>]*>|\{[^{}]*\}"),
-    "vtt": read_lines(r"^\d+\s*$|^.*-->.*$|</?[\w.:]+[^<>]*>|^WEBVTT.*$|(?<=\n\n)NOTE.*(?:\n(?!.*-->).+)*"),
+    "vtt": lambda text: _read_vtt(html.unescape(text)),
     "ass": read_lines(r"^(?!Dialogue:).*$|^Dialogue:(?:[^,]*,){9}|\{[^{}]*\}|\\[Nnh]"),
     "lrc": read_lines(r"\[[^\]]*\]"),
-    "properties": read_lines(r"^\s*[#!].*$|^(?:[^\s\\:=]|\\.)+\s*[=:]\s*"),
+    "properties": lambda text: _read_properties(re.sub(r"(?<!\\)\\\n\s*", "", text)),
     "strings": read_lines(r"/\*(?:.|\n)*?\*/|^\s*//.*$|^\s*\"(?:[^\"\\]|\\.)*\"\s*="),
     "fluent": read_lines(r"^#.*$|^-?[\w-]+ *=|^ +\.[\w-]+ *=|^ *\*?\[\w+\]|\{[^{}]*->\s*$|\{[^{}]*\}"),
     "asciidoc": read_lines(
-        r"^(?:----+|\.{4,})\n(?:.|\n)*?\n(?:----+|\.{4,})$|^:[\w!-]+:.*$|^\[.*\]$|^//.*$|(?<![\"'])`[^`\n]+`(?![\"'])|\{[\w-]+\}"
+        r"^(?:----+|\.{4,})\n(?:.|\n)*?\n(?:----+|\.{4,})$|^:[\w!-]+:.*$|^\[.*\]$|^//.*$|(?<![\"'`])`(?![\"'])(?:[^`\n]|\n(?!\n))+`|\{[\w-]+\}"
         r"|(?:xref|link|image|include|https?|ftp):+[^\s\[]+\[?|<<[^,>\n]*"
     ),
     "table": read_table,
@@ -337,6 +361,8 @@ Pair = tuple[list[str], list[str], str]  # sources, translations, code
 def _messages(text: str) -> Iterator[Pair]:
     header = re.sub(r'^"(?:POT-Creation-Date|PO-Revision-Date).*\n', "", text, flags=re.M)
     forms = re.search(r"nplurals *= *(\d+)", header)
+    rule_of = re.search(r"plural *= *([^;\\\"]+(?:\"\n\"[^;\\\"]+)*)", header)
+    one = c2py(rule_of[1].replace('"\n"', ""))(1) if rule_of and forms else 0
     rule = f'"Plural-Forms: nplurals={forms[1] if forms else 2}; plural=0;\\\\n"'
     header = re.sub(r'^"Plural-Forms[^"]*"(?:\n"[^":]*")*', rule, header, count=1, flags=re.M)
     header = re.sub(r"charset=[\w.:-]+", "charset=UTF-8", header)
@@ -345,7 +371,9 @@ def _messages(text: str) -> Iterator[Pair]:
             plural = isinstance(message.id, tuple | list)
             ids, strings = (list(each) if plural else [each] for each in (message.id, message.string))
             forms = (
-                [ids[0], *[ids[-1]] * (len(strings) - 1)] if plural and len(strings) > 1 else ids[-1:] * len(strings)
+                [ids[0 if number == one else -1] for number in range(len(strings))]
+                if plural and len(strings) > 1
+                else ids[-1:] * len(strings)
             )
             code = f"{message.id} {message.context} {sorted(message.flags)} {message.locations}"
             yield forms, [each or "" for each in strings], code

@@ -34,7 +34,7 @@ class Rule(NamedTuple):
     kinds: str = ""  # the formats, or all
 
 
-_STRINGS = "po ts xliff android"
+_STRINGS = "po ts xliff android json yaml resx"
 RULES = (
     Rule("Unicode 15, 23.2: characters without width", re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")),
     Rule("Unicode 15, Halfwidth and Fullwidth Forms: the colon", re.compile("："), ":"),
@@ -47,14 +47,26 @@ RULES = (
     Rule("GTK, GtkLabel: a mnemonic may be any letter", re.compile(r"_(?=[^\W_])"), "", _STRINGS),
     Rule("Qt, QShortcut: a mnemonic may be any letter", re.compile(r"&(?=[^\W_])"), "", _STRINGS),
     Rule("Android, string resources: an escaped mark", re.compile(r"\\(?=[?@])"), "", "android"),
-    Rule("java.util.Properties: an escaped space", re.compile(r"\\ "), " ", "properties"),
+    Rule("Android, string resources: a space by its number", re.compile(r"\\u0020"), " ", "android"),
+    Rule("java.util.Properties: an escaped character", re.compile(r"\\([ \"'])"), r"\1", "properties"),
+    Rule(
+        "CSS Text 3, 4.1.2: no space shows next to a line break or block",
+        re.compile(r" ?(</?(?:br|pre|p|div|[ou]l|li|h\d)\b[^<>]*>) ?", re.I),
+        r"\1",
+        f"{_STRINGS} properties strings",
+    ),
 )
 # What stays although it has words, and what is text although it looks like a name.
 CODE = (
-    Rule("GitHub Actions, expressions: code", re.compile(r".*(?:\$\{\{|github\.\w)|[\w*./]+ \w+/", re.S), "", "yaml"),
+    Rule(
+        "GitHub Actions, expressions: code",
+        re.compile(r".*(?:\$\{\{|github\.\w)|[\w*./\\]+ \w+[/\\]", re.S),
+        "",
+        "yaml",
+    ),
     Rule("MDX 2, ESM: code", re.compile(r"(?:import|export) .* from .*", re.S), "", "markdown"),
     Rule(
-        "Gradle, wrapper properties: names of the program", re.compile(r"GRADLE_USER_HOME.*", re.S), "", "properties"
+        "Gradle, wrapper properties: names of the program", re.compile(r".*GRADLE_USER_HOME.*", re.S), "", "properties"
     ),
 )
 # Strings of which some are names. In other formats all strings are texts: gettext 3 (msgid), XLIFF 4.2 (source), Qt's
@@ -80,18 +92,21 @@ def clean(text: str, kind: str) -> str:
 
 def compare(old: Content, new: Content, kind: str) -> Iterator[Fault]:
     """The differences between a file and its pseudo-translation."""
-    for before, after in _differences(old.code, new.code):
-        yield Fault(CHANGED, f"{before[:200]} -> {after[:200]}")
     texts = [list(filter(None, (clean(text, kind) for text in side.texts))) for side in (old, new)]
     back = [undo(text) for text in texts[1]]
     sides = [[text.casefold() for text in side] for side in (texts[0], back)]
-    if "".join(sides[0]) != "".join(sides[1]):  # else only tags inside of words are elsewhere
-        for before, after in _differences(*sides):
-            yield Fault(MOVED, f"{before[:200]} -> {after[:200]}")
+    words = [undo(clean("".join(side.texts), kind)).casefold() for side in (old, new)]
+    inside = sides[0] != sides[1] and words[0] == words[1]  # only tags inside of words are elsewhere
+    if not (inside and Counter(old.code) == Counter(new.code)):
+        for before, after in _differences(old.code, new.code):
+            yield Fault(CHANGED, f"{before[:200]} -> {after[:200]}")
+    for before, after in _differences(*sides) if not inside else ():
+        yield Fault(MOVED, f"{before[:200]} -> {after[:200]}")
     for text, again in zip(texts[1], back, strict=True):
         if text == again and _WORDS.search(_without_spans(text)) and not _is_code(text, kind):
             yield Fault(STAYED, text[:200])
-        elif text != again and kind in _NAMED and _NAME.fullmatch(again):
+    for text in new.texts:
+        if undo(text) != text and kind in _NAMED and _NAME.fullmatch(undo(text).strip()):
             yield Fault(CHANGED, text[:200])
 
 

@@ -1,14 +1,18 @@
 """Damaged documents of every format: each is translated with nothing lost, or refused in one line.
 
 Bytes, members of packages, types of values, lengths and depths are changed. An engine that returns its source must
-change no byte; one that changes letters must not change what is no text. Readers of keys and of pairs are tried too.
+change no byte; one that changes letters must not change what is no text. Readers of keys and of pairs, and building a
+translation memory of the file, are tried too. A document takes at most `SECONDS` of CPU time, and all of them at most
+`MEGABYTES` more memory than the process had.
 """
 
 import io
 import json
 import random
 import re
+import resource
 import tempfile
+import time
 import zipfile
 from copy import deepcopy
 from pathlib import Path
@@ -20,12 +24,14 @@ from translating import KNOWN, rot13, translated
 from glossa.apps.documents.formats.format import UNKNOWN
 from glossa.apps.documents.formats.opening import find_format, format_of, open_document, open_pairs
 from glossa.base.errors import GlossaError
+from glossa.translate.memory.building import build
 from torture.tags import FAULTS
 
 FILES = Path(__file__).parents[1] / "apps" / "documents" / "files"
 # Translations stand in other places than their sources.
 FILLED = (".po", ".xliff", ".xlf", ".tmx", ".mxliff", ".csv", ".ts", ".xcstrings")
 PACKED = (".docx", ".odt", ".epub", ".xlsx")
+SECONDS, MEGABYTES = 10, 300
 MORE = {
     "a.csv": 'en,fr\n"A ""big"" cat",\nA dog,Un chien\n',
     "a.ts": '<TS version="2.1" language="fr"><context><name>a</name><message numerus="yes"><source>%n cats</source>'
@@ -61,23 +67,47 @@ def torture(count: int, seed: int) -> dict:
     found = [path for path in sorted(FILES.rglob("*.*")) if format_of(path.name) is not None]
     sources = {path.name: path.read_bytes() for path in found}
     sources |= {name: text.encode() for name, text in MORE.items()} | packages()
+    memory = _megabytes()
     with tempfile.TemporaryDirectory() as folder:
         for number in range(count):
             chance = random.Random(f"{seed} {number}")
             name = chance.choice(list(sources))
             path = Path(folder, name)
             path.write_bytes(changed(chance, name, sources[name]))
+            started = time.process_time()
             outcome, fault = _attempt(path)
+            if (taken := time.process_time() - started) > SECONDS:
+                outcome, fault = "uncaught", f"{taken:.1f} CPU-seconds"
             figures["documents"] += 1
             figures[outcome] += 1
             if fault:
                 faults.append(f"seed {seed}, document {number} ({name}): {fault}")
+    if (grown := _megabytes() - memory) > MEGABYTES:
+        faults.append(f"{grown} MB")
     assert not faults, "\n".join([f"{len(faults)} faults: {figures}", *faults[:FAULTS]])
     return figures
 
 
+def _megabytes() -> int:
+    """The most memory that the process has had."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+
+
+def _build(path: Path) -> None:
+    """Build a memory of a file; most have no pairs of these languages."""
+    made = path.with_name("memory")
+    try:
+        build(made, [path], "en", "fr")
+    except GlossaError as error:
+        if "\n" in str(error):
+            raise ValueError(f"a message of several lines: {error}") from error
+    made.unlink(missing_ok=True)
+
+
 def _attempt(path: Path) -> tuple[str, str]:
     try:
+        if path.suffix not in PACKED:
+            _build(path)
         # Where it is known, the language of a page is set.
         found = translated(path, languages=KNOWN if path.suffix in FILLED else UNKNOWN)
         translated(path, rot13)

@@ -199,3 +199,119 @@ def test_a_language_in_a_statement_is_not_named(tmp_path):
     (tmp_path / "a.html").write_text('<html lang="de-AT"><p>Our cat</p></html>')
     (note,) = open_document(tmp_path / "a.html", "html", KNOWN).documents[0].notes
     assert "German (AT) (de-AT)" in note
+
+
+SHEETS = 'xmlns:x="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+
+
+def test_a_workbook_whose_elements_have_a_prefix(tmp_path):
+    path = pack(tmp_path / "a.xlsx", {
+        "[Content_Types].xml": "<Types/>",
+        "xl/workbook.xml": f"<x:workbook {SHEETS}/>",
+        "xl/sharedStrings.xml": f"<x:sst {SHEETS}><x:si><x:t>A cat</x:t></x:si><x:si><x:r><x:rPr><x:b/></x:rPr><x:t>Big</x:t>"
+        "</x:r><x:r><x:t> dog</x:t></x:r></x:si><x:si><x:t>yes</x:t></x:si></x:sst>",
+        "xl/worksheets/sheet1.xml": f'<x:worksheet {SHEETS}><x:c><x:f>IF(A1="yes",1)</x:f></x:c></x:worksheet>',
+    })  # fmt: skip
+    found = members(translated(path, str.upper))["xl/sharedStrings.xml"]
+    assert "<x:si><x:t>A CAT</x:t></x:si>" in found and "<x:t>yes</x:t>" in found
+    assert '<x:r><x:rPr><x:b/></x:rPr><x:t xml:space="preserve">BIG</x:t></x:r>' in found
+    assert '<x:r><x:t xml:space="preserve"> DOG</x:t></x:r>' in found and "<t" not in found and "<r" not in found
+
+
+def test_fields_of_a_pivot_table_keep_their_names(tmp_path):
+    path = pack(tmp_path / "a.xlsx", {
+        "[Content_Types].xml": "<Types/>",
+        "xl/sharedStrings.xml": "<sst><si><t>Ship date</t></si><si><t>A cat</t></si></sst>",
+        "pivotCache/a.xml": '<pivotCacheDefinition><cacheField name="Ship date"/></pivotCacheDefinition>',
+    })  # fmt: skip
+    found = members(translated(path, str.upper))["xl/sharedStrings.xml"]
+    assert found == "<sst><si><t>Ship date</t></si><si><t>A CAT</t></si></sst>"
+
+
+def test_comments_on_slides_and_threads_on_cells(tmp_path):
+    slides = {"ppt/comments/c.xml": '<p:cmLst xmlns:p="p"><p:cm><p:text>See &amp; go</p:text></p:cm></p:cmLst>'}
+    slides["ppt/presentation.xml"] = "<p/>"
+    found = members(translated(pack(tmp_path / "a.pptx", slides), str.upper))
+    assert "<p:text>SEE &amp; GO</p:text>" in found["ppt/comments/c.xml"]
+    cells = {"xl/threadedComments/t.xml": '<ThreadedComments><threadedComment id="1"><text>Why so?</text>'
+             "</threadedComment></ThreadedComments>", "xl/workbook.xml": "<workbook/>"}  # fmt: skip
+    found = members(translated(pack(tmp_path / "a.xlsx", cells), str.upper))
+    assert "<text>WHY SO?</text>" in found["xl/threadedComments/t.xml"]
+
+
+@pytest.mark.parametrize("field", ["author-name", "chapter", "file-name", "bibliography-mark", "sender-city", "title"])
+def test_fields_of_open_document_are_inside_of_a_sentence_and_stay(tmp_path, field):
+    page = f"<text:p>Written by <text:{field}>our cat</text:{field}> here.</text:p>"
+    path = pack(tmp_path / "a.odt", {"content.xml": f'<o xmlns:text="t">{page}</o>'})
+    expected = page.replace("Written by", "WRITTEN BY").replace("here", "HERE")
+    assert expected in members(translated(path, str.upper))["content.xml"]
+
+
+def words_of(tmp_path, runs, function):
+    path = pack(tmp_path / "a.docx", {"word/document.xml": f'<w:document xmlns:w="w"><w:p>{runs}</w:p></w:document>'})
+    return members(translated(path, function))["word/document.xml"]
+
+
+def test_a_tab_to_a_margin_is_between_words(tmp_path):
+    found = words_of(tmp_path, "<w:r><w:t>Our</w:t></w:r><w:r><w:ptab/></w:r><w:r><w:t>cat</w:t></w:r>", str.upper)
+    assert 'OUR</w:t></w:r><w:r><w:ptab/></w:r><w:r><w:t xml:space="preserve">CAT' in found
+
+
+def test_runs_of_one_format_after_each_other_are_one(tmp_path):
+    bold = "<w:r><w:rPr><w:b/></w:rPr><w:t>{}</w:t></w:r>"
+    runs = f"<w:r><w:t>This was said by </w:t></w:r>{bold.format('Big ')}<w:proofErr/>{bold.format('Cat')}<w:r><w:t>.</w:t></w:r>"
+    found = words_of(tmp_path, runs, str.upper)
+    assert '<w:rPr><w:b/></w:rPr><w:t xml:space="preserve">BIG CAT</w:t></w:r><w:r>' in found
+
+
+def test_elements_that_end_a_text_in_a_cell_of_markdown(tmp_path):
+    page = "| a |\n|---|\n| <ul><li>Bug fixes</li><li>More *good* text</li></ul> |\n"
+    assert shouted(tmp_path, "a.md", page) == page.replace("| a", "| A").replace(
+        "Bug fixes", "BUG FIXES").replace("More *good* text", "MORE *GOOD* TEXT")  # fmt: skip
+
+
+def test_footnotes_without_blank_lines_between_them(tmp_path):
+    page = "Go[^1] on[^22].\n\n[^1]: Big cat\n[^22]: Old dog\n[^3]: Red bird\n"
+    assert shouted(tmp_path, "a.md", page) == page.upper()
+
+
+def test_links_and_marks_of_asciidoc_over_several_lines(tmp_path):
+    page = "See xref:a/b.adoc[our old\nchair] and *big\ncats* and [no link.\n\nGo https://a.b/c[on] now.\n"
+    expected = "SEE xref:a/b.adoc[OUR OLD\nCHAIR] AND *BIG\nCATS* AND [NO LINK.\n\nGO https://a.b/c[ON] NOW.\n"
+    assert shouted(tmp_path, "a.adoc", page).split() == expected.split()
+
+
+def test_what_php_prints_in_an_attribute_stays(tmp_path):
+    page = '<p title="<?= tr("Big cat") ?>">Go</p><p title="Our <?= $name ?> cat">on</p>'
+    assert shouted(tmp_path, "a.html", page) == (
+        '<p title="<?= tr("Big cat") ?>">GO</p><p title="OUR <?= $name ?> CAT">ON</p>'
+    )
+
+
+def test_directives_with_digits_before_a_letter_stay(tmp_path):
+    entry = '#, python-format\nmsgid "It took %.3fs for %dm"\nmsgstr ""\n'
+    found = shouted(tmp_path, "a.po", f'msgid ""\nmsgstr "Language: fr\\n"\n\n{entry}')
+    assert "%.3f" in found.rpartition("msgstr")[2] and "fuzzy" not in found
+
+
+def test_names_in_angle_brackets_are_words_in_their_place(tmp_path):
+    text = json.dumps({"a": 'Use {<file>[,<class>] | <thing>} in "cat<number>.log" and <b>go</b> to <Link>it</Link>'})
+    assert shouted(tmp_path, "a.json", text) == json.dumps(
+        {"a": 'USE {<file>[,<class>] | <thing>} IN "CAT<number>.LOG" AND <b>GO</b> TO <Link>IT</Link>'}
+    )
+
+
+def test_a_command_has_no_accelerator(tmp_path):
+    entry = 'msgid ""\nmsgstr "Language: fr\\n"\n\nmsgid "Run the site _build --port now"\nmsgstr ""\n'
+    assert 'msgstr "RUN THE SITE _BUILD --port NOW"' in shouted(tmp_path, "a.po", entry)
+
+
+def test_code_of_asciidoc_over_several_lines(tmp_path):
+    page = "Use `@A({\nB.class })` with the `Default` group\nof `C` and\n`D` too.\n"
+    expected = "USE `@A({\nB.class })` WITH THE `Default` GROUP OF `C` AND `D` TOO."
+    assert shouted(tmp_path, "a.adoc", page).split() == expected.split()
+
+
+def test_an_empty_element_after_the_words_stays_there(tmp_path):
+    text = "a =\n    Go { $count ->\n       *[other] on\n    }<glyph></glyph>\n"
+    assert shouted(tmp_path, "a.ftl", text) == text.replace("Go", "GO").replace("on\n", "ON\n")

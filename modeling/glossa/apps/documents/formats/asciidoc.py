@@ -27,10 +27,10 @@ _BAR = re.compile(
 LONGEST = 1000  # characters of a stretch in marks or of an address; looking further takes too long in hostile texts
 _INLINE = re.compile(
     rf"(?P<quote>[\"']`)(?=[^`\n]{{1,{LONGEST}}}+`[\"'])"  # "`words`" in curved quotes
-    rf"|(?P<attribute>\{{[\w-]+\}}[^\s\[\]<>{{}}]{{0,{LONGEST}}}+\[)(?=[^\]\n]{{0,{LONGEST}}}+\])"  # begins an address
-    r"|(?P<code>`[^`\n]+`|\+[^+\n]+\+|(?:kbd|btn|menu|stem|footnote(?:ref)?|image|icon|pass|anchor|indexterm2?)"
+    rf"|(?P<attribute>\{{[\w-]+\}}[^\s\[\]<>{{}}]{{0,{LONGEST}}}+\[)(?=[^\]]{{0,{LONGEST}}}+\])"  # begins an address
+    rf"|(?P<code>`[^`]{{1,{LONGEST}}}+`|\+[^+\n]+\+|(?:kbd|btn|menu|stem|footnote(?:ref)?|image|icon|pass|anchor|indexterm2?)"
     rf":[^\s\[\]]*\[[^\]\n]{{0,{LONGEST}}}+\]|\(\(\((?!\().{{0,200}}?\)\)\)|\[\[\[?[^\[\]\n]*\]\])"
-    rf"|(?P<link>(?:link:|xref:|mailto:|https?://|ftp://)[^\s\[\]<>]{{0,{LONGEST}}}+\[)(?=[^\]\n]{{0,{LONGEST}}}+\])"
+    rf"|(?P<link>(?:link:|xref:|mailto:|https?://|ftp://)[^\s\[\]<>]{{0,{LONGEST}}}+\[)(?=[^\]]{{0,{LONGEST}}}+\])"
     r"|(?P<cross><<[^<>,\n]+,)(?=[^<>\n]*>>)|(?P<bare><<[^<>\n]+>>)"
     r"|(?P<mark>(?<![\w*_#\\])(?:\[[\w.#-]+\])?(?P<kind>\*\*?|__?|\#\#?)(?=\S))"
 )
@@ -111,25 +111,34 @@ def _cells(text: str, start: int, end: int) -> Iterator[list[tuple[int, int]]]:
 
 def _places(text: str, lines: list[tuple[int, int]]) -> Iterator[Place]:
     parts: list[Part] = []
+    closing: list[tuple[str, int]] = []
     for number, (start, end) in enumerate(lines):
-        if number:
+        if number and parts[-1].end <= start:  # else code goes on
             parts.append(line_end(text, lines[number - 1][1], start))
-        parts += _inline(text, start, end)
+        parts += _inline(text, max(start, parts[-1].end) if parts else start, end, lines[-1][1], closing)
     if not has_words(parts) or not (kept := trimmed(parts)):
         return
     yield Place(kept, filling(text, spelled(kept, text, str)))
     for note in (found for start, end in lines for found in _NOTE.finditer(text, start, end)):
-        own = trimmed(list(_inline(text, *note.span(1))))
+        own = trimmed(list(_inline(text, *note.span(1), note.end(1), [])))
         if has_words(own):
             yield Place(own, filling(text, spelled(own, text, str)))
 
 
-def _inline(text: str, start: int, end: int) -> Iterator[Part]:
-    """The parts of a line: links and marks are pairs of tags, and code is a part "alone"."""
+def _inline(text: str, start: int, end: int, last: int, closing: list[tuple[str, int]]) -> Iterator[Part]:
+    """The parts of a line: links and marks are pairs of tags, and code is a part "alone".
+
+    Args:
+        text: The page.
+        start: The first character of the line.
+        end: The character after its last one.
+        last: The end of the text to which the line belongs.
+        closing: The mark that closes each open part, and its place, which may be in a later line.
+    """
     position = start
-    closing: list[tuple[str, int]] = []  # the mark that closes each open part, and its place
     while position < end:
-        found = _INLINE.search(text, position, end)
+        found = _INLINE.search(text, position, last)
+        found = found if found and found.start() < end else None
         first = min([found.start() if found else end, *(at for _, at in closing)])
         if first > position:
             yield Part("text", position, first, text[position:first])
@@ -147,7 +156,7 @@ def _inline(text: str, start: int, end: int) -> Iterator[Part]:
             mark = {"link": end_of_link, "attribute": end_of_link, "cross": ">>", "quote": quote}.get(
                 kind, found["kind"] or ""
             )
-            limit = min([end, found.end() + LONGEST, *(at for _, at in closing)])
+            limit = min([last, found.end() + LONGEST, *(at for _, at in closing)])
             at = _closing(text, found.end(), limit, mark, kind == "mark") if mark else -1
             if kind in ("code", "bare"):
                 is_word = kind == "code" and found[0][0] not in "[(" and not _NOTE.match(found[0])  # not an anchor

@@ -17,6 +17,7 @@ from .html import RULES
 from .html_positions import html_tokens
 from .markdown_lines import hidden, templates_of
 from .plain import fill, line_end
+from .strings import BLOCKS
 from .tagged import find_places, places_of
 from .templates import template_parts
 from .tokens import Token, trimmed, with_text
@@ -253,7 +254,7 @@ class _Reader:
         name = _HTML_NAME.match(self.text, start)
         raw = self.text[start:end]
         lower = name[1].lower() if name else ""
-        if lower == "br":
+        if lower in BLOCKS:
             run.append(Part("end", start, end))
             return
         alone = name is None or raw.endswith("/>") or lower not in RULES.inline or lower in ("img", "input", "wbr")

@@ -113,12 +113,14 @@ def _lines(text: str, titles: list[Title]) -> Iterator[Hidden]:
         elif not fence and line.strip():
             indent = len(line) - len(line.lstrip(" "))
             inside = inside if indent >= inside else 0
-            noted = (noted and indent >= 4) or _NOTE.match(line) is not None
+            after_note, noted = noted, (noted and indent >= 4) or _NOTE.match(line) is not None
             if noted and indent >= 4:
                 yield start, start + 4, ">>> "
             if indent < inside + 4:
                 hides = _hidden_in(line, start, titles)
                 inside = indent + 4 if hides and hides[2] == _LIST else inside
+                if hides and hides[2] == ">" and after_note and hides[1] - hides[0] <= 10:
+                    hides = (*hides[:2], "1)".rjust(hides[1] - hides[0], "0"))  # no part of the note before it
                 yield from [hides] if hides else []
         start = end + 1
 

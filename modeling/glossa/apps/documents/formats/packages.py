@@ -22,7 +22,7 @@ from .html import read_tokens
 from .keys import COLUMNS, Keys
 from .language import note_source, set_language, translated_language
 from .runs import DRAWING, SHEET, WORD
-from .sheets import choose_cells
+from .sheets import choose_cells, sheet_tokens
 from .strings import string_places
 from .tagged import Rules, attribute_places, find_places
 from .tokens import Token, attributes, escape_xml, text_parts
@@ -41,8 +41,8 @@ MEMBERS = {
 _DRAWN = {"chartSpace", "dataModel", "drawing"}
 _OFFICE = {
     "docx": {"document", "hdr", "ftr", "footnotes", "endnotes", "comments", "glossaryDocument", "styles"},
-    "pptx": {"sld", "notes"},
-    "xlsx": {"sst", "comments", "worksheet", "wsDr"},
+    "pptx": {"sld", "notes", "cmLst"},
+    "xlsx": {"sst", "comments", "ThreadedComments", "worksheet", "wsDr"},
 }
 _FIRST = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s++|<\?.*?\?>|<!--.*?-->)*+<(?:[\w.-]+:)?([\w.-]+)", re.S)
 START = 4096  # bytes of a member that may come before its first element
@@ -50,13 +50,21 @@ CHAPTERS = ("application/xhtml+xml", "text/html", "text/x-oeb1-document")  # med
 LARGEST = 1 << 26  # bytes of all members with texts
 _TOO_LARGE = f"it has texts of more than {LARGEST >> 20} MiB"
 _TEXT = "text:span text:a text:bookmark text:bookmark-start text:bookmark-end text:reference-mark"
+# Notes, changes and fields, whose content is written by programs (OpenDocument 1.3, part 3, sections 6.3 and 7).
+_FIELDS = """note ruby-text change change-start change-end author-initials author-name bibliography-mark bookmark-ref
+    chapter character-count conditional-text creation-date creation-time creator database-display
+    database-name database-row-number database-row-select date editing-cycles editing-duration expression file-name hidden-paragraph
+    hidden-text image-count initial-creator measure modification-date modification-time note-ref object-count page-count
+    page-number page-variable-get paragraph-count print-date print-time printed-by reference-ref sender-city
+    sender-company sender-country sender-email sender-fax sender-firstname sender-initials sender-lastname
+    sender-phone-private sender-phone-work sender-position sender-postal-code sender-state-or-province sender-street
+    sender-title sequence sequence-ref sheet-name subject table-count template-name time title user-defined
+    user-field-get user-field-input variable-get variable-input variable-set word-count"""
 OPEN_DOCUMENT = Rules(
     inline=frozenset(f"{_TEXT} text:soft-page-break text:ruby text:ruby-base text:meta draw:a".split()),
     opaque=frozenset(
-        ["text:note", "office:annotation", "office:annotation-end", "draw:frame", "draw:custom-shape", "draw:line",
-         "draw:g", "text:ruby-text", "text:page-number", "text:page-count", "text:date", "text:time", "text:sequence",
-         "text:change", "text:change-start", "text:change-end", "text:variable-set", "text:variable-get",
-         "text:user-field-get", "text:note-ref", "text:bookmark-ref", "text:reference-ref"]
+        ["office:annotation", "office:annotation-end", "draw:frame", "draw:custom-shape", "draw:line", "draw:g",
+         *(f"text:{name}" for name in _FIELDS.split())]
     ),
     breaks=frozenset({"text:line-break", "text:tab", "text:s"}),
     only=frozenset({"text:p", "text:h", "svg:title", "svg:desc"}),
@@ -76,8 +84,8 @@ _MARGINS = ("oddHeader", "oddFooter", "evenHeader", "evenFooter", "firstHeader",
 _SECTION = re.compile(r"&amp;[LCR]")
 _CODE = r'&(?:"[^"]*"|K[0-9A-F+-]{6,8}|\d+|.)'
 _FORMULAS = ("f", "formula", "formula1", "formula2", "definedName", "calculatedColumnFormula", "xm:f")
-_COMPARING = ("workbook", "worksheet", "table")
-_NAMING = {"tableColumn": "name", "filter": "val", "customFilter": "val", "cfRule": "text"}
+_COMPARING = ("workbook", "worksheet", "table", "pivotCacheDefinition")
+_NAMING = {"tableColumn": "name", "cacheField": "name", "filter": "val", "customFilter": "val", "cfRule": "text"}
 _NUMBER = re.compile(r"[-+\d.,eE%]*")
 _LITERAL = re.compile(r'"((?:[^"]|"")*)"')
 CONTENTS = Rules(only=frozenset({"text"}))
@@ -200,6 +208,8 @@ def _short_texts(text: str, token: Token, inside: Token) -> Iterator[Place]:
         ends = [*(found.start() for found in _SECTION.finditer(text, inside.start, inside.end)), inside.end]
         for start, end in zip(begins, ends, strict=True):
             yield from string_places(text_parts(text, start, end), text, escape_xml, named=False, kept=_CODE)
+    elif token.name in ("p:text", "text"):  # of a comment
+        yield from string_places(text_parts(text, inside.start, inside.end), text, escape_xml, named=False)
     elif token.name == "c:v" and not _NUMBER.fullmatch(text, inside.start, inside.end):
         yield from string_places(text_parts(text, inside.start, inside.end), text, escape_xml)
 
@@ -212,10 +222,10 @@ def _compared(archive: zipfile.ZipFile) -> set[str]:
     """The texts that a workbook compares cells with: in formulas, lists and filters, and as names of table columns."""
     found: set[str] = set()
     for name in archive.namelist():
-        if not re.fullmatch(r"xl/.*\.xml", name) or first_element(archive, name) not in _COMPARING:
+        if not name.endswith(".xml") or first_element(archive, name) not in _COMPARING:
             continue
         text = _text(archive, name)
-        for token, inside in pairwise(xml_tokens(text, name)):
+        for token, inside in pairwise(sheet_tokens(text, name)):
             if token.kind == "open" and token.name in _FORMULAS and inside.kind == "text":
                 formula = html.unescape(text[inside.start : inside.end])
                 literals = [literal.replace('""', '"') for literal in _LITERAL.findall(formula)]

@@ -20,7 +20,7 @@ _DIRECTIVE = re.compile(rf"%%|%{DIRECTIVE}")  # %% takes no argument
 # For texts that `printf` may not read: `50% of it` has no directive.
 _LIKELY = re.compile(rf"%%|%(?!(?<=\d%)[ ]|(?<=\d\s%)[ ]){DIRECTIVE}")
 # A directive before a letter, such as `%sName`, in texts that `printf` reads.
-GLUED = rf"(?<![\d%])%(?:\d+\$)?[-+#0]*+\d*(?:\.\d+)?{LENGTH}[sdiu@](?=[^\W\d_])"
+GLUED = rf"(?<![\d%])%(?:\d+\$)?[-+#0]*+\d*(?:(?:\.\d+)?{LENGTH}[sdiu@]|\.\d+[fFeEgG])(?=[^\W\d_])"
 
 
 class Printf(NamedTuple):

@@ -3,12 +3,13 @@
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ....translate.texts.tags import Part, Piece
 from ..places import Place, Writing, Written, has_words, spelled
 from .format import LanguagePair
 from .language import translated_language
+from .sheets import sheet_prefix, sheet_tokens
 from .tokens import SPACE, Token, attributes, escape_xml, matching_tags, text_parts, trimmed
 from .xml_positions import xml_tokens
 
@@ -24,11 +25,12 @@ class Names:
         format: The format of a run.
         text: The text of a run.
         language: Matches a tag in a format up to its language, and the language.
-        opened: The tag before a text that is written.
+        opened: The tag before a text that is written, without the first character.
         breaks: Breaks between words.
         dropped: Elements that the program restores itself.
         around: Elements around runs of a paragraph.
         characters: Elements that are characters.
+        prefix: The prefix that the file puts before these names.
     """
 
     paragraphs: frozenset[str]
@@ -42,6 +44,7 @@ class Names:
     dropped: frozenset[str] = frozenset()
     around: frozenset[str] = frozenset()
     characters: Mapping[str, str] = field(default_factory=dict)
+    prefix: str = ""
 
 
 WORD = Names(
@@ -51,8 +54,8 @@ WORD = Names(
     format="w:rPr",
     text="w:t",
     language=re.compile(r"(<w:lang\b[^>]*?\bw:val=[\"'])([^\"']*)"),
-    opened='<w:t xml:space="preserve">',
-    breaks=frozenset({"w:br", "w:tab", "w:cr"}),
+    opened='w:t xml:space="preserve">',
+    breaks=frozenset({"w:br", "w:tab", "w:ptab", "w:cr"}),
     dropped=frozenset({"w:proofErr", "w:lastRenderedPageBreak"}),
     around=frozenset(
         ["w:hyperlink", "w:ins", "w:smartTag", "w:moveTo", "w:sdt", "w:sdtContent", "w:customXml", "w:bdo", "w:dir",
@@ -67,7 +70,7 @@ DRAWING = Names(  # of slides, charts and shapes
     format="a:rPr",
     text="a:t",
     language=re.compile(r"(<a:(?:rPr|endParaRPr|defRPr)\b[^>]*?\blang=[\"'])([^\"']*)"),
-    opened="<a:t>",
+    opened="a:t>",
     breaks=frozenset({"a:br"}),
 )
 SHEET = Names(  # of cells and their comments
@@ -77,13 +80,15 @@ SHEET = Names(  # of cells and their comments
     format="rPr",
     text="t",
     language=re.compile(r"(?!)()()"),
-    opened='<t xml:space="preserve">',
+    opened='t xml:space="preserve">',
 )
 
 
 def run_places(text: str, name: str, names: Names, languages: LanguagePair) -> tuple[list[Place], list[Token]]:
     """The paragraphs of a document, and its tokens. Raises `GlossaError`, with the line, if it is not well-formed."""
-    tokens = xml_tokens(text, name)
+    sheet = names is SHEET
+    names = replace(names, prefix=sheet_prefix(text)) if sheet else names
+    tokens = sheet_tokens(text, name) if sheet else xml_tokens(text, name)
     reader = _Reader(text, tokens, names, languages)
     found = [
         reader.paragraph(index)
@@ -217,12 +222,16 @@ class _Reader:
             elif token.kind != "text" and token.name not in {*self.names.dropped, self.names.text}:
                 inner.append(Part("break" if token.name in self.names.breaks else "alone", *span))
             position = last + 1
-        name = f"run {self.tokens[index].start}"
-        opened = Part("open", self.tokens[index].start, self.tokens[index].start, "", name)
+        before = paragraph.parts[-1] if paragraph.parts else None
+        if before and before.kind == "close" and paragraph.formats.get(before) == own:  # a run with the same format
+            name, opened = paragraph.parts.pop().name, []
+        else:
+            name = f"run {self.tokens[index].start}"
+            opened = [Part("open", self.tokens[index].start, self.tokens[index].start, "", name)]
         closed = Part("close", self.tokens[end].end, self.tokens[end].end, "", name)
-        paragraph.parts += [opened, *inner, closed]
+        paragraph.parts += [*opened, *inner, closed]
         paragraph.letters[own] += sum(len(part.text) for part in inner)
-        paragraph.formats |= {part: own for part in (opened, closed, *inner) if part.kind != "text"}
+        paragraph.formats |= {part: own for part in (*opened, closed, *inner) if part.kind != "text"}
 
 
 def _around(parts: Sequence[Part], kept: Sequence[Part]) -> tuple[list[Piece], list[Piece]]:
@@ -267,11 +276,12 @@ class _Writer:
 
     def write(self, place: Place, pieces: list[Piece]) -> list[Written]:
         written: list[Written] = []
-        formats, run = [self.main], self.names.run
+        formats, prefix = [self.main], self.names.prefix
+        run, opened, closed = (prefix + each for each in (self.names.run, self.names.opened, self.names.text))
         for piece in [*self.lead, *pieces, *self.trail]:
             if isinstance(piece, str):
                 if piece:
-                    text = f"{self.names.opened}{escape_xml(piece)}</{self.names.text}>"
+                    text = f"<{opened}{escape_xml(piece)}</{closed}>"
                     written.append(f"<{run}>{formats[-1]}{text}</{run}>")
             elif piece not in self.formats:
                 written.append((piece.start, piece.end))
@@ -280,7 +290,7 @@ class _Writer:
             elif piece.kind == "close":
                 formats.pop()
             else:
-                around = (self.names.opened, f"</{self.names.text}>") if piece.name == SPACE else ("", "")
-                opened, closed = f"<{run}>{self.formats[piece]}{around[0]}", f"{around[1]}</{run}>"
-                written += [opened, (piece.start, piece.end), closed]
+                around = (f"<{opened}", f"</{closed}>") if piece.name == SPACE else ("", "")
+                written += [f"<{run}>{self.formats[piece]}{around[0]}", (piece.start, piece.end)]
+                written.append(f"{around[1]}</{run}>")
         return written

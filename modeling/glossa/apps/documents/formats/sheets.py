@@ -13,8 +13,27 @@ from .keys import Keys
 from .tokens import Token, attribute_range, attributes
 from .xml_positions import xml_tokens
 
-_SPOKEN = re.compile(r"<rPh\b[^<]*(?:<(?!/?rPh\b)[^<]*)*</rPh>")  # readings, which are no part of the text
-_TEXT = re.compile(r"<t\b[^<>]*(?<!/)>([^<]*)")
+_SPOKEN = re.compile(
+    r"<(?:\w+:)?rPh\b[^<]*(?:<(?!/?(?:\w+:)?rPh\b)[^<]*)*</(?:\w+:)?rPh>"
+)  # readings, which are no part of the text
+_TEXT = re.compile(r"<(?:\w+:)?t\b[^<>]*(?<!/)>([^<]*)")
+
+
+_MAIN = re.compile(
+    r"xmlns:(\w+)=[\"']http://(?:schemas\.openxmlformats|purl\.oclc)\.org/[^\"']*spreadsheetml/[^\"']*main[\"']"
+)
+
+
+def sheet_prefix(text: str) -> str:
+    """The prefix of the elements of a workbook with its colon, such as `x:`, or ""."""
+    found = _MAIN.search(text[: text.find(">", text.find("<", text.find("?>") + 1)) + 1])
+    return f"{found[1]}:" if found else ""
+
+
+def sheet_tokens(text: str, name: str) -> list[Token]:
+    """The tokens of a member of a workbook. Their names have no prefix."""
+    prefix, tokens = sheet_prefix(text), xml_tokens(text, name)
+    return [each._replace(name=each.name.removeprefix(prefix)) for each in tokens] if prefix else tokens
 
 
 class Cell(NamedTuple):
@@ -89,7 +108,7 @@ def choose_cells(members: Mapping[str, str], columns: Keys) -> ChosenCells:
     texts: list[str] = []
     sheets: dict[str, list[list[Cell]]] = {}
     for name, text in members.items():
-        tokens = xml_tokens(text, name)
+        tokens = sheet_tokens(text, name)
         first = next((token.name.rpartition(":")[2] for token in tokens if token.kind in ("open", "empty")), "")
         if first == "sst":
             found.items = [(start, end) for _, start, end in _elements(tokens, "si")]

@@ -8,7 +8,7 @@ from functools import partial
 from ....model.facts_glossa import TextFacts
 from ....model.spans_glossa import find_spans
 from ....translate.texts.labels import ACCELERATORS, find_letter
-from ....translate.texts.tags import Part, Piece
+from ....translate.texts.tags import Part, Piece, tag_pairs
 from ..places import Place, Usage, Writing, has_words, spelled
 from .html import RULES
 from .icu import with_messages
@@ -40,7 +40,7 @@ _CODE = re.compile(
     r"\A\^.*\$\Z|\(\?[:=!<P]|\A\S+/\Z|__\w+__|[\w)\]] [=!]==? |\A\S+\(\);?\Z"
 )  # patterns, folders and programs
 # Low lines that are no marks of accelerators.
-_NAMED = re.compile(r"[^\W_]_[^\W_].*[^.]\.\s*\Z|[A-Z\d]_[A-Z\d]", re.S)  # in a sentence; JAVA_HOME, x86_64
+_NAMED = re.compile(r"[^\W_]_[^\W_].*[^.]\.\s*\Z|[A-Z\d]_[A-Z\d]|(?<!\w)--[a-z]", re.S)  # JAVA_HOME, --option
 
 
 def marked_parts(parts: Sequence[Part], kept: str = "") -> list[Part]:
@@ -51,6 +51,7 @@ def marked_parts(parts: Sequence[Part], kept: str = "") -> list[Part]:
     shown = "".join(part.text if part.kind == "text" else "\ufffc" for part in parts)
     cutter = Cutter(parts)
     done: list[Part] = []
+    words: dict[int, str] = {}  # what may be a tag, by its part
     patterns = [f"(?P<kept>{kept})" if kept else "", _LITERAL, _MARK.pattern, _bars(shown)]
     for found in re.finditer("|".join(filter(None, patterns)), shown):
         done += cutter.up_to(found.start())
@@ -65,8 +66,14 @@ def marked_parts(parts: Sequence[Part], kept: str = "") -> list[Part]:
             done.append(Part("end", start, end))
         else:
             kind = "close" if found[0].startswith("</") else "alone" if found["empty"] else "open"
-            done.append(Part(kind, start, end, "", found["tag"] or ""))
-    return list(_joined_ends(_with_spaces([*done, *cutter.up_to(len(shown))])))
+            own = Part(kind, start, end, "", found["tag"] or "")
+            if kind == "open" and own.name.isidentifier() and own.name.lower() not in _ELEMENTS:
+                words[len(done)] = found[0]
+            done.append(own)
+    done += cutter.up_to(len(shown))
+    for index in words.keys() - tag_pairs(done):  # such as <file>, not a tag but a word
+        done[index] = done[index]._replace(kind="text", text=words[index], name="")
+    return list(_joined_ends(_with_spaces(done)))
 
 
 def _with_spaces(parts: list[Part]) -> list[Part]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from ....translate.texts.tags import Part
 from ..places import Place, Writing, has_words, spelled
 from .icu import with_messages
-from .templates import find_templates, masked
+from .templates import find_templates, masked, template_parts
 from .tokens import Token, attribute_range, attributes, escape_xml, matching_tags, text_parts, trimmed
 
 CELL = "table:table-cell"  # of a sheet: numbers, dates and results of formulas are not texts
@@ -152,9 +152,9 @@ def attribute_places(text: str, token: Token, rules: Rules) -> Iterator[Place]:
     """The places in the attributes of a tag."""
     tag = text[token.start : token.end]
     templates = find_templates(tag)
+    inside = list(template_parts(tag, templates))
     tag, own = masked(tag, templates), Token(token.kind, 0, len(tag), token.name)
     given = attributes(tag, own)
-    statements = [each for each in templates if not each.printed]
     names = [name for name, elements in rules.attributes.items() if "*" in elements or token.name in elements]
     if (
         token.name == "meta"
@@ -168,10 +168,10 @@ def attribute_places(text: str, token: Token, rules: Rules) -> Iterator[Place]:
         if found is None:
             continue
         parts, position = [], token.start + found[0]
-        for start, end, _ in (each for each in statements if found[0] <= each.start < found[1]):
-            parts += text_parts(text, position, token.start + start)
-            position = token.start + end
-            parts.append(Part("end", token.start + start, position))
+        for part in (each for each in inside if found[0] <= each.start < found[1]):
+            parts += text_parts(text, position, token.start + part.start)
+            position = token.start + part.end
+            parts.append(part._replace(start=token.start + part.start, end=position))
         parts += text_parts(text, position, token.start + found[1])
         yield from places_of(parts, text, _escape_in(tag[found[0] - 1]))
 

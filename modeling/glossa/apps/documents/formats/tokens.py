@@ -177,6 +177,9 @@ def trimmed(parts: Sequence[Part]) -> list[Part]:
             dropped = 1
         elif last.kind in ("alone", "break", "end") and not last.text:
             rest.pop()
+        elif last.kind == "close" and len(rest) > 1 and rest[-2].kind == "open" and rest[-2].name == last.name:
+            rest.pop()
+            rest.pop()
         elif first.kind == "open" and (end := closing.get(first_number)) is not None:
             if end == first_number + len(rest) - 1:
                 rest.pop()
