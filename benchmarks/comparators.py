@@ -103,8 +103,7 @@ def _is_outside(text: str, position: int) -> bool:
 def read_markdown(text: str) -> Content:
     front = re.match(r"---\n.*?\n---\n", text, re.S)
     body = text[front.end() :] if front else text
-    # Between two code spans there is no statement.
-    statements = [found[0] for found in STATEMENT.finditer(body) if "`" not in found[0]]
+    statements = [found[0] for found in STATEMENT.finditer(body) if "`" not in found[0]]  # not code
     found = Content([], [*([front[0]] if front else []), *statements])
     body = STATEMENT.sub(lambda own: own[0] if "`" in own[0] else "", body)
     tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(body)
@@ -188,8 +187,7 @@ def read_xml(*tags: str) -> Callable[[str], Content]:
         root = etree.fromstring(text.encode("utf-8"), etree.XMLParser(resolve_entities=False, encoding="utf-8"))
         for element in root.iter(etree.Element):
             around = list(element.iterancestors())
-            # ResX: what has a type is no string.
-            inside = any(_local(each) in tags or {"type", "mimetype"} & set(each.attrib) for each in around)
+            inside = any(_local(each) in tags or {"type", "mimetype"} & set(each.attrib) for each in around)  # ResX
             attributes = sorted((name, value) for name, value in element.attrib.items() if name not in LANGUAGE)
             found.code.append(f"{element.tag} {attributes}")
             if _local(element) in tags and not inside and element.get("translatable") != "false":
@@ -214,9 +212,8 @@ _ALONE = frozenset(["v", "subject", "description", "keywords", "keyword", "desc"
 
 def read_office(content: bytes) -> Content:
     found = Content([], [])
-    # Of several elements with one xml:id, programs take the first.
     root = etree.fromstring(content, etree.XMLParser(resolve_entities=False, huge_tree=True, recover=True))
-    if root is None:
+    if root is None:  # `recover` is for several elements with one xml:id
         return Content([], [str(hash(content))])
     for element in root.iter(etree.Element):
         name = _local(element)
@@ -299,10 +296,6 @@ def read_lines(code: str) -> Callable[[str], Content]:
     return read
 
 
-def read_table(text: str) -> Content:
-    return Content([cell for row in csv.reader(io.StringIO(text)) for cell in row if cell], [])
-
-
 def read_ini(text: str) -> Content:
     parser = configparser.RawConfigParser(allow_no_value=True, strict=False)
     parser.optionxform = str  # type: ignore[assignment, method-assign]
@@ -334,7 +327,7 @@ READERS: dict[str, Callable[[str], Content]] = {
         r"^(?:----+|\.{4,})\n(?:.|\n)*?\n(?:----+|\.{4,})$|^:[\w!-]+:.*$|^\[.*\]$|^//.*$|(?<![\"'`])`(?![\"'])(?:[^`\n]|\n(?!\n))+`|\{[\w-]+\}"
         r"|(?:xref|link|image|include|https?|ftp):+[^\s\[]+\[?|<<[^,>\n]*"
     ),
-    "table": read_table,
+    "table": lambda text: Content([cell for row in csv.reader(io.StringIO(text)) for cell in row if cell], []),
     "lines": read_lines(r"(?!)"),
 }
 
@@ -370,11 +363,8 @@ def _messages(text: str) -> Iterator[Pair]:
         if message.id:
             plural = isinstance(message.id, tuple | list)
             ids, strings = (list(each) if plural else [each] for each in (message.id, message.string))
-            forms = (
-                [ids[0 if number == one else -1] for number in range(len(strings))]
-                if plural and len(strings) > 1
-                else ids[-1:] * len(strings)
-            )
+            several = plural and len(strings) > 1
+            forms = [ids[0 if several and number == one else -1] for number in range(len(strings))]
             code = f"{message.id} {message.context} {sorted(message.flags)} {message.locations}"
             yield forms, [each or "" for each in strings], code
 

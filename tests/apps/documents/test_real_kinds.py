@@ -208,8 +208,8 @@ def test_a_workbook_whose_elements_have_a_prefix(tmp_path):
     path = pack(tmp_path / "a.xlsx", {
         "[Content_Types].xml": "<Types/>",
         "xl/workbook.xml": f"<x:workbook {SHEETS}/>",
-        "xl/sharedStrings.xml": f"<x:sst {SHEETS}><x:si><x:t>A cat</x:t></x:si><x:si><x:r><x:rPr><x:b/></x:rPr><x:t>Big</x:t>"
-        "</x:r><x:r><x:t> dog</x:t></x:r></x:si><x:si><x:t>yes</x:t></x:si></x:sst>",
+        "xl/sharedStrings.xml": f"<x:sst {SHEETS}><x:si><x:t>A cat</x:t></x:si><x:si><x:r><x:rPr><x:b/></x:rPr>"
+        "<x:t>Big</x:t></x:r><x:r><x:t> dog</x:t></x:r></x:si><x:si><x:t>yes</x:t></x:si></x:sst>",
         "xl/worksheets/sheet1.xml": f'<x:worksheet {SHEETS}><x:c><x:f>IF(A1="yes",1)</x:f></x:c></x:worksheet>',
     })  # fmt: skip
     found = members(translated(path, str.upper))["xl/sharedStrings.xml"]
@@ -259,7 +259,8 @@ def test_a_tab_to_a_margin_is_between_words(tmp_path):
 
 def test_runs_of_one_format_after_each_other_are_one(tmp_path):
     bold = "<w:r><w:rPr><w:b/></w:rPr><w:t>{}</w:t></w:r>"
-    runs = f"<w:r><w:t>This was said by </w:t></w:r>{bold.format('Big ')}<w:proofErr/>{bold.format('Cat')}<w:r><w:t>.</w:t></w:r>"
+    name = f"{bold.format('Big ')}<w:proofErr/>{bold.format('Cat')}"
+    runs = f"<w:r><w:t>This was said by </w:t></w:r>{name}<w:r><w:t>.</w:t></w:r>"
     found = words_of(tmp_path, runs, str.upper)
     assert '<w:rPr><w:b/></w:rPr><w:t xml:space="preserve">BIG CAT</w:t></w:r><w:r>' in found
 

@@ -52,14 +52,15 @@ _TOO_LARGE = f"it has texts of more than {LARGEST >> 20} MiB"
 _TEXT = "text:span text:a text:bookmark text:bookmark-start text:bookmark-end text:reference-mark"
 # Notes, changes and fields, whose content is written by programs (OpenDocument 1.3, part 3, sections 6.3 and 7).
 _FIELDS = """note ruby-text change change-start change-end author-initials author-name bibliography-mark bookmark-ref
-    chapter character-count conditional-text creation-date creation-time creator database-display
-    database-name database-row-number database-row-select date editing-cycles editing-duration expression file-name hidden-paragraph
-    hidden-text image-count initial-creator measure modification-date modification-time note-ref object-count page-count
-    page-number page-variable-get paragraph-count print-date print-time printed-by reference-ref sender-city
-    sender-company sender-country sender-email sender-fax sender-firstname sender-initials sender-lastname
-    sender-phone-private sender-phone-work sender-position sender-postal-code sender-state-or-province sender-street
-    sender-title sequence sequence-ref sheet-name subject table-count template-name time title user-defined
-    user-field-get user-field-input variable-get variable-input variable-set word-count"""
+    chapter character-count conditional-text creation-date creation-time creator database-display database-name
+    database-row-number database-row-select date editing-cycles editing-duration expression file-name
+    hidden-paragraph hidden-text image-count initial-creator measure modification-date modification-time note-ref
+    object-count page-count page-number page-variable-get paragraph-count print-date print-time printed-by
+    reference-ref sender-city sender-company sender-country sender-email sender-fax sender-firstname sender-initials
+    sender-lastname sender-phone-private sender-phone-work sender-position sender-postal-code
+    sender-state-or-province sender-street sender-title sequence sequence-ref sheet-name subject table-count
+    template-name time title user-defined user-field-get user-field-input variable-get variable-input variable-set
+    word-count"""
 OPEN_DOCUMENT = Rules(
     inline=frozenset(f"{_TEXT} text:soft-page-break text:ruby text:ruby-base text:meta draw:a".split()),
     opaque=frozenset(
