@@ -38,7 +38,7 @@ TIMES = (0.25, 0.5, 0.75)  # of a run
 LEARNED = (0.25, 0.35, 0.5, 0.6, 0.75)  # times whose growth is fitted
 INSIDE = 0.95  # share of the ends that intervals contain
 # The texts of the rows of `stages`.
-ELSEWHERE = {"anki": "Anki", "anki-10k": "Anki", "help": "help", "multi30k": "Multi30k"}
+ELSEWHERE = {"anki": "Anki", "anki-20k": "Anki", "anki-10k": "Anki", "help": "help", "multi30k": "Multi30k"}
 LEAST_POINTS = 5  # of a curve that is used
 LONGEST = 200  # characters of a side
 

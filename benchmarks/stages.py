@@ -5,11 +5,12 @@ one thread. Only the hours bound the epochs (`--num_train_epochs 1000`), so that
 it on one core (`taskset -c 1`): then equal hours are equal CPU-seconds, in which translating, scoring and set-up are
 counted. The table has the CPU-seconds as measured.
 
-FOLDER has `anki/fra-eng.zip`, `libreoffice-help/en-de.tsv.gz` and `multi30k`. The corpora are 30,000 or 10,000 pairs
-of Anki, English to French, with the French sides of the other pairs as monolingual text; LibreOffice's help, English
-to German, held out by pages; and Multi30k, English to German, without monolingual text. Validation pairs choose; test
-pairs are scored once, when a run ends. p-values are those of a paired bootstrap against the plain training of the same
-hours and seed, if its run is in --output_dir. Finished rows are kept, as by `reproduce`, and a stopped run is resumed.
+FOLDER has `anki/fra-eng.zip`, `libreoffice-help/en-de.tsv.gz` and `multi30k`. The corpora are 30,000, 20,000 or 10,000
+pairs of Anki, English to French, with the French sides of the other pairs as monolingual text; LibreOffice's help,
+English to German, held out by pages; and Multi30k, English to German, without monolingual text. Validation pairs
+choose; test pairs are scored once, when a run ends. p-values are those of a paired bootstrap against the plain
+training of the same hours and seed, if its run is in --output_dir. Finished rows are kept, as by `reproduce`, and a
+stopped run is resumed.
 """
 
 import argparse
@@ -46,8 +47,15 @@ STAGES = {  # by row
     PLAIN: "plain", "both": "both", "both, diversify": "both,diversify", "both, back": "both,back",
     "all": "both,diversify,back",
 }  # fmt: skip
-LANGUAGES = {"anki": ("en", "fr"), "anki-10k": ("en", "fr"), "help": ("en", "de"), "multi30k": ("en", "de")}
-DRAWN = {"anki": 30_000, "anki-10k": 10_000}  # pairs of Anki; the target sides of the others are monolingual text
+LANGUAGES = {
+    "anki": ("en", "fr"), "anki-20k": ("en", "fr"), "anki-10k": ("en", "fr"), "help": ("en", "de"),
+    "multi30k": ("en", "de"),
+}  # fmt: skip
+DRAWN = {
+    "anki": 30_000,
+    "anki-20k": 20_000,
+    "anki-10k": 10_000,
+}  # pairs of Anki; the target sides of the others are monolingual text
 HELD_OUT = 1000
 Files = dict[str, Path]
 

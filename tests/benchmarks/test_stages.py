@@ -56,4 +56,4 @@ def test_missing_rows_are_named_with_their_options():
     missing = line.partition(": ")[2].removesuffix(".").split("; ")
     assert '--corpus anki --rows "both, back"' in missing and '--corpus multi30k --rows "both"' in missing
     assert not any("back" in name for name in missing if "anki" not in name)  # without monolingual text
-    assert len(missing) == 4 + 5 + 3 + 3 and '--corpus anki --rows "plain"' not in missing
+    assert len(missing) == 4 + 5 + 5 + 3 + 3 and '--corpus anki --rows "plain"' not in missing
