@@ -1,6 +1,7 @@
 """Translation memories: `glossa memory build MEMORY manual.tmx --source_language en --target_language de`.
 
-    glossa memory build MEMORY FILE...   build from files and folders: TMX, XLIFF, PO, TSV, JSONL, prepared pairs
+    glossa memory build MEMORY FILE...   build from files and folders: TMX, XLIFF, PO, TSV, JSONL, prepared pairs; or
+                                         from two files or folders of one language each, by keys: en.json fr.json
     glossa memory add MEMORY FILE...     add files, or edited ones again; the newest translation of a text is used
     glossa memory search MEMORY TEXT     show matches for a text, with score and id
     glossa memory remove MEMORY ID...    remove units; units that they replaced are used again
@@ -13,17 +14,25 @@ For the options, see `glossa memory build --help` and so on. For more, see docs/
 
 import json
 import sys
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import reduce
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..apps.documents.formats import MODULES
-from ..apps.documents.formats.format import LanguagePair
+from ..apps.documents.formats.format import LanguagePair, TextPair
+from ..apps.documents.formats.opening import format_of, open_keyed
 from ..base.errors import GlossaError
 from . import whole
+from .check import KEYED
 from .options import argument, flag, option, read
 from .shared_options import LanguageOptions, MemoryOptions
+
+if TYPE_CHECKING:
+    from ..translate.memory.building import Read
+    from ..translate.memory.units import Counts, Unit
 
 
 @dataclass(frozen=True)
@@ -96,7 +105,7 @@ def build(options: BuildOptions) -> None:
     from ..translate.memory.building import build as build_memory
 
     languages = normalized_code(options.source_language), normalized_code(options.target_language)
-    _show(build_memory(options.memory, options.files, *languages))
+    _show(build_memory(options.memory, options.files, *languages, _reading(options.files)))
 
 
 def add(options: AddOptions) -> None:
@@ -104,10 +113,59 @@ def add(options: AddOptions) -> None:
     from ..translate.memory.store import Memory
 
     with Memory.open(options.memory) as memory:
-        _show(add_files(memory, options.files))
+        _show(add_files(memory, options.files, _reading(options.files)))
 
 
-def _show(counts) -> None:
+def _reading(files: Sequence[Path]) -> "Read":
+    """How files are read: two of one language each by their keys, or else each as pairs."""
+    from ..translate.memory.building import units_of
+
+    return _keyed_units if keyed_files(files) else units_of
+
+
+def keyed_files(files: Sequence[Path]) -> list[tuple[Path, Path]]:
+    """Files of texts with those of their translations by the same keys: two files, or those of two folders."""
+    if len(files) != 2:
+        return []
+    one, other = files
+    if one.is_dir() and other.is_dir():
+        names = (path.relative_to(one) for path in sorted(one.rglob("*")) if path.is_file())
+        return [pair for name in names for pair in keyed_files([one / name, other / name])]
+    kinds = {format_of(path.name) for path in files}
+    rows = (path.suffix == ".json" and path.is_file() and path.read_bytes().lstrip()[:1] == b"[" for path in files)
+    return [(one, other)] if len(kinds) == 1 and kinds <= set(KEYED) and not any(rows) else []
+
+
+def _keyed_units(files: Iterable[Path], source: str, target: str, counts: "Counts") -> Iterator["Unit"]:
+    """The units of files with equal keys, with their parts."""
+    from ..translate.memory.building import with_parts
+
+    for one, other in keyed_files([*files]):
+        try:
+            pairs = open_keyed(one, other, str(format_of(one.name)), LanguagePair(source, target)).pairs
+        except GlossaError as error:
+            if one in files:
+                raise
+            print(f"{one} is left out: {error}", file=sys.stderr)
+            counts.refused["files that cannot be read"] += 1
+            continue
+        yield from with_parts(_translated(pairs, other, counts), counts)
+
+
+def _translated(pairs: Iterable[TextPair], file: Path, counts: "Counts") -> Iterator["Unit"]:
+    from ..translate.memory.origins import written
+    from ..translate.memory.units import Unit
+
+    changed = written(datetime.fromtimestamp(file.stat().st_mtime, UTC))
+    for pair in pairs:
+        counts.read += 1
+        if pair.target:
+            yield Unit(pair.source, pair.target, changed, str(file))
+        else:
+            counts.refused["no translation"] += 1
+
+
+def _show(counts: "Counts") -> None:
     refused = "".join(f", {number:,} left out ({reason})" for reason, number in counts.refused.most_common() if number)
     print(
         f"{counts.read:,} rows read{refused}. {counts.units:,} new units, {counts.duplicates:,} known, "

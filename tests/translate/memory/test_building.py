@@ -250,6 +250,37 @@ def test_the_command(files, tmp_path, capsys):
         main(["bild"])
 
 
+ANDROID = '<resources><string name="a">{}</string><string name="b">{}</string></resources>'
+
+
+def test_files_of_one_language_each_are_read_by_key(tmp_path, capsys):
+    for folder, good, later in (("en", "Good morning", "See you soon"), ("fr", "Bonjour", "À bientôt")):
+        (tmp_path / folder / "app").mkdir(parents=True)
+        (tmp_path / folder / "a.json").write_text(json.dumps({"x": {"good": good}, "later": later}))
+        (tmp_path / folder / "app" / "strings.xml").write_text(ANDROID.format(good, later + "!"))
+    (tmp_path / "en" / "only.yaml").write_text("hello: Hello")
+    (tmp_path / "fr" / "a.json").write_text('{"later": "À bientôt", "x": {"good": "", "more": "Plus"}}')
+    options = ["--source_language", "en", "--target_language", "fr"]
+    main(["build", str(tmp_path / "one"), str(tmp_path / "en" / "a.json"), str(tmp_path / "fr" / "a.json"), *options])
+    assert "2 rows read, 1 left out (no translation). 1 new units" in capsys.readouterr().err
+    main(["build", str(tmp_path / "all"), str(tmp_path / "en"), str(tmp_path / "fr"), *options])
+    printed = capsys.readouterr().err
+    assert "4 rows read, 1 left out (no translation), 1 left out (files that cannot be read). 3 new units" in printed
+    assert "only.yaml is left out" in printed
+    with Memory.open(tmp_path / "all") as memory:
+        found = [memory.exact(text) for text in ("Good morning", "See you soon", "See you soon!", "Plus")]
+        assert [match and match.target for match in found] == ["Bonjour", "À bientôt", "À bientôt!", None]
+
+
+def test_two_files_of_rows_in_json_are_read_as_pairs(tmp_path, capsys):
+    rows = [{"en": "Good morning", "fr": "Bonjour"}]
+    paths = [tmp_path / name for name in ("a.json", "b.json")]
+    for path in paths:
+        path.write_text(json.dumps(rows))
+    main(["build", str(tmp_path / "m"), *map(str, paths), "--source_language", "en", "--target_language", "fr"])
+    assert "2 rows read. 1 new units, 1 known" in capsys.readouterr().err
+
+
 def test_units_of_other_languages_are_counted(tmp_path):
     """The case `tmx-many-pairs`."""
     unit = '<tu><tuv xml:lang="en"><seg>Cat {0}</seg></tuv><tuv xml:lang="{1}"><seg>{2} {0}</seg></tuv></tu>'

@@ -4,7 +4,7 @@ import json
 import logging
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -68,17 +68,22 @@ def units_of(
     for path in paths:
         for file in files_of(path, (source_language, target_language)):
             try:
-                for unit in _units_of_file(file, source_language, target_language, counts):
-                    yield unit
-                    if sentences:
-                        parts = parts_of(unit)
-                        counts.parts += len(parts)
-                        yield from parts
+                units = _units_of_file(file, source_language, target_language, counts)
+                yield from with_parts(units, counts) if sentences else units
             except GlossaError as error:
                 if file == path:
                     raise
                 logger.warning("%s is left out: %s", file, error)
                 counts.refused["files that cannot be read"] += 1
+
+
+def with_parts(units: Iterable[Unit], counts: Counts) -> Iterator[Unit]:
+    """Each unit, followed by its parts, as [`parts_of`] has them, which are counted."""
+    for unit in units:
+        yield unit
+        parts = parts_of(unit)
+        counts.parts += len(parts)
+        yield from parts
 
 
 def _units_of_file(file: Path, source: str, target: str, counts: Counts) -> Iterator[Unit]:
@@ -157,7 +162,13 @@ def _sentences(unit: Unit) -> list[Unit]:
     return [replace(unit, source=source, target=target) for source, target in pairs]
 
 
-def build(path: Path, files: Sequence[Path], source_language: str, target_language: str) -> Counts:
+# Reads the units of files in two languages, and counts their rows.
+Read = Callable[[Sequence[Path], str, str, Counts], Iterator[Unit]]
+
+
+def build(
+    path: Path, files: Sequence[Path], source_language: str, target_language: str, read: Read = units_of
+) -> Counts:
     """Make a memory of files. Raises `GlossaError`, and leaves nothing, if there is one, or no pair."""
     new = path.with_name(f"{path.name}.new")
     if path.exists():
@@ -166,7 +177,7 @@ def build(path: Path, files: Sequence[Path], source_language: str, target_langua
         new.unlink(missing_ok=True)
         try:
             with Memory.create(new, source_language, target_language) as memory:
-                counts = add(memory, files)
+                counts = add(memory, files, read)
             new.replace(path)
         finally:
             for left in ("", "-wal", "-shm"):
@@ -174,11 +185,11 @@ def build(path: Path, files: Sequence[Path], source_language: str, target_langua
     return counts
 
 
-def add(memory: Memory, files: Sequence[Path]) -> Counts:
-    """Add the pairs of files to a memory. Raises `GlossaError` if they have none of its languages."""
+def add(memory: Memory, files: Sequence[Path], read: Read = units_of) -> Counts:
+    """Add the pairs that `read` finds in files. Raises `GlossaError` if they have none of the memory's languages."""
     counts = Counts()
     languages = memory.source_language, memory.target_language
-    counts += memory.add(units_of(files, *languages, counts))
+    counts += memory.add(read(files, *languages, counts))
     if not counts.units + counts.duplicates:
         why = ", ".join(f"{reason}: {number:,}" for reason, number in counts.refused.most_common())
         names, pair = ", ".join(map(str, files)), " and ".join(languages)
