@@ -20,8 +20,9 @@ cannot be read.
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 
 from ..apps.documents.checks import RULES, Checks, length_ratio
@@ -30,6 +31,7 @@ from ..apps.documents.formats.format import Bilingual, LanguagePair, TextPair
 from ..apps.documents.formats.keys import Keys
 from ..apps.documents.formats.opening import find_format, format_of, format_of_file, open_keyed, open_pairs
 from ..base.errors import GlossaError
+from ..base.html_page import html_page, html_table
 from ..base.languages import language_code
 from ..base.values import kept_patterns
 from .align import read_pairs
@@ -63,6 +65,7 @@ class CheckOptions(LanguageOptions, GlossaryOptions, KeepOptions):
     )
     skip: list[str] | None = option("rules that are left out", choices=RULES, metavar="RULE")
     json: bool = flag("write each problem as JSON: file, line, rule, detail, source, target")
+    html: Path | None = option("also write a page with the problems", metavar="FILE")
 
 
 def parse(argv: list[str]) -> CheckOptions:
@@ -80,6 +83,7 @@ def main(argv: list[str]) -> None:
     given = LanguagePair(*map(_plain, (options.pair.source, options.pair.target)))
     kept = kept_patterns(options.keep)
     counts: Counter[str] = Counter()
+    rows: list[dict] = []
     total = broken = unread = 0
     known: dict = {}
     for path in _files(options):
@@ -102,14 +106,36 @@ def main(argv: list[str]) -> None:
                 counts[rule] += 1
                 row = {"file": name, "line": pair.line, "rule": rule, "detail": detail}
                 row |= {"source": pair.source, "target": pair.target}
+                rows += [row] if options.html else []
                 print(json.dumps(row, ensure_ascii=False) if options.json else f"{place}: {rule}: {detail}")
     kinds = ", ".join(f"{count:,} {rule}" for rule, count in counts.most_common())
-    print(f"{broken:,} of {total:,} translations have problems{': ' if kinds else ''}{kinds}.", file=sys.stderr)
+    summary = f"{broken:,} of {total:,} translations have problems{': ' if kinds else ''}{kinds}."
+    print(summary, file=sys.stderr)
+    if options.html:
+        _write_page(options.html, summary, rows)
     if not total:
         raise GlossaError("Nothing was checked: there is no text with a translation. Give other files.")
     if broken or unread:
         sys.stdout.flush()
         sys.exit(1)
+
+
+def _write_page(file: Path, summary: str, rows: Iterable[dict]) -> None:
+    """A page with the problems of each rule."""
+    by_rule: dict[str, list[list[str]]] = {}
+    for row in rows:
+        cells = [f"{row['file']}:{row['line']}", row["detail"], row["source"], row["target"]]
+        by_rule.setdefault(row["rule"], []).append(cells)
+    tables = "".join(
+        f"\n<h2>{escape(rule)}</h2>\n{html_table(['place', 'problem', 'source', 'translation'], found, 'text')}"
+        for rule, found in by_rule.items()
+    )
+    page = html_page("Problems of translations", f"<p>{escape(summary)}</p>{tables}")
+    try:
+        file.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise GlossaError(f"{file} cannot be written: {error.strerror}. Give --html another file.") from error
+    print(f"Written: {file}", file=sys.stderr)
 
 
 def _plain(code: str | None) -> str | None:

@@ -14,15 +14,15 @@ For the options, see `glossa memory build --help` and so on. For more, see docs/
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import reduce
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..apps.documents.formats import MODULES
-from ..apps.documents.formats.format import LanguagePair, TextPair
+from ..apps.documents.formats.format import LanguagePair
 from ..apps.documents.formats.opening import format_of, open_keyed
 from ..base.errors import GlossaError
 from . import whole
@@ -31,8 +31,7 @@ from .options import argument, flag, option, read
 from .shared_options import LanguageOptions, MemoryOptions
 
 if TYPE_CHECKING:
-    from ..translate.memory.building import Read
-    from ..translate.memory.units import Counts, Unit
+    from ..translate.memory.building import Row
 
 
 @dataclass(frozen=True)
@@ -105,7 +104,7 @@ def build(options: BuildOptions) -> None:
     from ..translate.memory.building import build as build_memory
 
     languages = normalized_code(options.source_language), normalized_code(options.target_language)
-    _show(build_memory(options.memory, options.files, *languages, _reading(options.files)))
+    _show(build_memory(options.memory, options.files, *languages, _keyed_rows(options.files)))
 
 
 def add(options: AddOptions) -> None:
@@ -113,14 +112,7 @@ def add(options: AddOptions) -> None:
     from ..translate.memory.store import Memory
 
     with Memory.open(options.memory) as memory:
-        _show(add_files(memory, options.files, _reading(options.files)))
-
-
-def _reading(files: Sequence[Path]) -> "Read":
-    """How files are read: two of one language each by their keys, or else each as pairs."""
-    from ..translate.memory.building import units_of
-
-    return _keyed_units if keyed_files(files) else units_of
+        _show(add_files(memory, options.files, _keyed_rows(options.files)))
 
 
 def keyed_files(files: Sequence[Path]) -> list[tuple[Path, Path]]:
@@ -136,36 +128,24 @@ def keyed_files(files: Sequence[Path]) -> list[tuple[Path, Path]]:
     return [(one, other)] if len(kinds) == 1 and kinds <= set(KEYED) and not any(rows) else []
 
 
-def _keyed_units(files: Iterable[Path], source: str, target: str, counts: "Counts") -> Iterator["Unit"]:
-    """The units of files with equal keys, with their parts."""
-    from ..translate.memory.building import with_parts
-
-    for one, other in keyed_files([*files]):
-        try:
-            pairs = open_keyed(one, other, str(format_of(one.name)), LanguagePair(source, target)).pairs
-        except GlossaError as error:
-            if one in files:
-                raise
-            print(f"{one} is left out: {error}", file=sys.stderr)
-            counts.refused["files that cannot be read"] += 1
-            continue
-        yield from with_parts(_translated(pairs, other, counts), counts)
+def _keyed_rows(files: Sequence[Path]) -> "Iterator[Row] | None":
+    """The texts and translations of files with equal keys; None if these have no keys."""
+    found = keyed_files(files)
+    return chain.from_iterable(_rows_of(*pair, is_named=pair[0] in files) for pair in found) if found else None
 
 
-def _translated(pairs: Iterable[TextPair], file: Path, counts: "Counts") -> Iterator["Unit"]:
-    from ..translate.memory.origins import written
-    from ..translate.memory.units import Unit
-
-    changed = written(datetime.fromtimestamp(file.stat().st_mtime, UTC))
-    for pair in pairs:
-        counts.read += 1
-        if pair.target:
-            yield Unit(pair.source, pair.target, changed, str(file))
-        else:
-            counts.refused["no translation"] += 1
+def _rows_of(file: Path, translation: Path, is_named: bool) -> "Iterator[Row]":
+    try:
+        pairs = open_keyed(file, translation, str(format_of(file.name))).pairs
+    except GlossaError as error:
+        if is_named:
+            raise
+        yield error
+        return
+    yield from ((pair.source, pair.target, translation) for pair in pairs)
 
 
-def _show(counts: "Counts") -> None:
+def _show(counts) -> None:
     refused = "".join(f", {number:,} left out ({reason})" for reason, number in counts.refused.most_common() if number)
     print(
         f"{counts.read:,} rows read{refused}. {counts.units:,} new units, {counts.duplicates:,} known, "

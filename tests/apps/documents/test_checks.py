@@ -2,6 +2,7 @@
 
 import json
 
+import lxml.html
 import pytest
 from refusals import refused
 
@@ -118,6 +119,21 @@ def test_lines_of_two_files_with_a_glossary_and_forbidden_words(tmp_path, capsys
     first, second = capsys.readouterr().out.splitlines()
     assert first.endswith("de:1: terms: pump is not Pumpe")
     assert second.endswith("de:1: forbidden: Ding")
+
+
+def test_a_page_has_every_problem(tmp_path):
+    """Texts of a file are no markup of the page."""
+    for name, texts in (("en", ["You have <b>%d</b> files", "Good"]), ("de", ["Du hast <b>Dateien</b>", "Gut"])):
+        (tmp_path / f"{name}.txt").write_text("".join(f"{text}\n" for text in texts))
+    page, sides = tmp_path / "page.html", [str(tmp_path / f"{name}.txt") for name in ("en", "de")]
+    with pytest.raises(SystemExit):
+        main(["--source", sides[0], "--translation", sides[1], "--target_language", "de", "--html", str(page)])
+    (row,) = lxml.html.parse(str(page)).xpath("//tr[td]")
+    place, problem, *texts = (cell.text_content() for cell in row.xpath("td"))
+    assert place.endswith("de.txt:1") and "%d" in problem
+    assert texts == ["You have <b>%d</b> files", "Du hast <b>Dateien</b>"] and not row.xpath(".//b")
+    argv = ["--source", sides[0], "--translation", sides[0], "--html", str(tmp_path / "no" / "page.html")]
+    refused("page.html cannot be written: No such file or directory. Give --html another file", main, argv)
 
 
 def test_placeholders_are_named_as_texts_have_them():

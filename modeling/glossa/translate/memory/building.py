@@ -4,7 +4,7 @@ import json
 import logging
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -69,7 +69,7 @@ def units_of(
         for file in files_of(path, (source_language, target_language)):
             try:
                 units = _units_of_file(file, source_language, target_language, counts)
-                yield from with_parts(units, counts) if sentences else units
+                yield from _with_parts(units, counts) if sentences else units
             except GlossaError as error:
                 if file == path:
                     raise
@@ -77,7 +77,7 @@ def units_of(
                 counts.refused["files that cannot be read"] += 1
 
 
-def with_parts(units: Iterable[Unit], counts: Counts) -> Iterator[Unit]:
+def _with_parts(units: Iterable[Unit], counts: Counts) -> Iterator[Unit]:
     """Each unit, followed by its parts, as [`parts_of`] has them, which are counted."""
     for unit in units:
         yield unit
@@ -162,14 +162,14 @@ def _sentences(unit: Unit) -> list[Unit]:
     return [replace(unit, source=source, target=target) for source, target in pairs]
 
 
-# Reads the units of files in two languages, and counts their rows.
-Read = Callable[[Sequence[Path], str, str, Counts], Iterator[Unit]]
+# A text, its translation and its file, or why a file cannot be read.
+Row = tuple[str, str, Path] | GlossaError
 
 
 def build(
-    path: Path, files: Sequence[Path], source_language: str, target_language: str, read: Read = units_of
+    path: Path, files: Sequence[Path], source_language: str, target_language: str, rows: Iterable[Row] | None = None
 ) -> Counts:
-    """Make a memory of files. Raises `GlossaError`, and leaves nothing, if there is one, or no pair."""
+    """Make a memory as [`add`] does. Raises `GlossaError`, and leaves nothing, if there is one, or no pair."""
     new = path.with_name(f"{path.name}.new")
     if path.exists():
         raise exists(path)
@@ -177,7 +177,7 @@ def build(
         new.unlink(missing_ok=True)
         try:
             with Memory.create(new, source_language, target_language) as memory:
-                counts = add(memory, files, read)
+                counts = add(memory, files, rows)
             new.replace(path)
         finally:
             for left in ("", "-wal", "-shm"):
@@ -185,16 +185,34 @@ def build(
     return counts
 
 
-def add(memory: Memory, files: Sequence[Path], read: Read = units_of) -> Counts:
-    """Add the pairs that `read` finds in files. Raises `GlossaError` if they have none of the memory's languages."""
+def add(memory: Memory, files: Sequence[Path], rows: Iterable[Row] | None = None) -> Counts:
+    """Add the pairs of files to a memory; `rows` are their pairs if they are known.
+
+    Raises `GlossaError` if they have none of the memory's languages.
+    """
     counts = Counts()
     languages = memory.source_language, memory.target_language
-    counts += memory.add(read(files, *languages, counts))
+    found = units_of(files, *languages, counts) if rows is None else _with_parts(_units_of_rows(rows, counts), counts)
+    counts += memory.add(found)
     if not counts.units + counts.duplicates:
         why = ", ".join(f"{reason}: {number:,}" for reason, number in counts.refused.most_common())
         names, pair = ", ".join(map(str, files)), " and ".join(languages)
         raise GlossaError(f"{names} has no pair of {pair}{f' ({why})' * bool(why)}. Give a file of both languages.")
     return counts
+
+
+def _units_of_rows(rows: Iterable[Row], counts: Counts) -> Iterator[Unit]:
+    for row in rows:
+        if isinstance(row, GlossaError):
+            logger.warning("left out: %s", row)
+            counts.refused["files that cannot be read"] += 1
+            continue
+        text, translation, file = row
+        counts.read += 1
+        if translation:
+            yield Unit(text, translation, written(datetime.fromtimestamp(file.stat().st_mtime, UTC)), str(file))
+        else:
+            counts.refused["no translation"] += 1
 
 
 def open_memory(path: Path, source_language: str, target_language: str) -> Memory:

@@ -1,21 +1,15 @@
 """The report of the data preparation as a self-contained HTML page."""
 
-from collections.abc import Iterable
 from html import escape
 
 import numpy
 from datasets import Dataset
 
+from ....base.html_page import html_page, html_table
 from .report import DataReport
 
 BARS = 25
-STYLE = """body { font: 15px/1.4 system-ui, sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em }
-table { border-collapse: collapse } td, th { padding: .15em .7em; text-align: right; border-bottom: 1px solid #ccc }
-td:first-child, th:first-child { text-align: left } .text td { text-align: left; vertical-align: top }
-h1, .text td { overflow-wrap: anywhere } .wide { overflow-x: auto }
-@media (max-width: 40em) { body { margin: 1em auto } td, th { padding: .15em .35em }
-.text tr:first-child { display: none } .text tr, .text td { display: block } .text tr { border-bottom: 1px solid #ccc }
-.text td { border: 0; padding: .15em 0 } }
+BARS_STYLE = """
 .bars { display: flex; align-items: flex-end; height: 9em; gap: 1px } .bars div { flex: 1; background: #47a }"""
 
 
@@ -29,27 +23,19 @@ def report_page(title: str, report: DataReport, pairs: Dataset) -> str:
     )
     sample = pairs.select(numpy.linspace(0, len(pairs) - 1, min(10, len(pairs)), dtype=int))
     kept = [[row["source"], row["target"]] for row in sample]
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><meta charset="utf-8">'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1"><title>{escape(title)}</title>\n'
-        f"<style>{STYLE}</style>\n"
-        f"<h1>{escape(title)}</h1>\n{_table(*report.table())}\n<h2>Lengths of the training pairs</h2>\n"
+    body = (
+        f"{html_table(*report.table())}\n<h2>Lengths of the training pairs</h2>\n"
         + "".join(_histogram(f"Characters, {side}", values) for side, values in lengths.items())
         + _histogram("Characters of the target for each of the source", ratios)
-        + f"\n<h2>Pairs that were kept</h2>\n{_table(['source', 'target'], kept, 'text')}"
-        f"\n<h2>Rows that were dropped or changed</h2>\n{examples or '<p>None.</p>'}\n</html>\n"
+        + f"\n<h2>Pairs that were kept</h2>\n{html_table(['source', 'target'], kept, 'text')}"
+        f"\n<h2>Rows that were dropped or changed</h2>\n{examples or '<p>None.</p>'}"
     )
-
-
-def _table(header: list[str], rows: Iterable[list[str]], kind: str = "") -> str:
-    lines = ["".join(f"<th>{escape(cell)}</th>" for cell in header)]
-    lines += ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows]
-    rows_of_html = "".join(f"<tr>{line}</tr>\n" for line in lines)
-    return f'<div class="wide"><table class="{kind}">{rows_of_html}</table></div>'
+    return html_page(title, body, BARS_STYLE)
 
 
 def _examples(rows: list[dict]) -> str:
-    return _table(["file", "line", "text"], ([row["file"], str(row["line"]), row["excerpt"]] for row in rows), "text")
+    cells = ([row["file"], str(row["line"]), row["excerpt"]] for row in rows)
+    return html_table(["file", "line", "text"], cells, "text")
 
 
 def _histogram(title: str, values: numpy.ndarray) -> str:
