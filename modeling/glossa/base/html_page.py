@@ -5,7 +5,7 @@ from html import escape
 
 STYLE = """body { font: 15px/1.4 system-ui, sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em }
 table { border-collapse: collapse } td, th { padding: .15em .7em; text-align: right; border-bottom: 1px solid #ccc }
-td:first-child, th:first-child { text-align: left } .text td { text-align: left; vertical-align: top }
+td:first-child, th:first-child { text-align: left } .text th, .text td { text-align: left; vertical-align: top }
 h1, .text td { overflow-wrap: anywhere } .wide { overflow-x: auto }
 @media (max-width: 40em) { body { margin: 1em auto } td, th { padding: .15em .35em }
 .text tr:first-child { display: none } .text tr, .text td { display: block } .text tr { border-bottom: 1px solid #ccc }
