@@ -102,7 +102,12 @@ def values_of(document: Document, spans: Spans) -> dict[str, tuple[int, str]]:
         (start, end), key = ordered[max(bisect_right(starts, place.start) - 1, 0)]
         if start <= place.start < end:
             parts = [
-                each.text if each.kind == "text" else document.text[each.start : each.end] for each in place.parts
+                each.text
+                if each.kind == "text"
+                else "\n"
+                if each.kind == "break"
+                else document.text[each.start : each.end]
+                for each in place.parts
             ]
             before = f"{found[key][1]}\n" if key in found else ""
             found[key] = (number(start), before + "".join(parts))
