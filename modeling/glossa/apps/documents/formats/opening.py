@@ -152,9 +152,9 @@ def open_keyed(
         line, translation = theirs.get(key, (1, ""))
         stem, form = form_of(key)
         several = own.get(f"{stem}other", (1, ""))[1] if form else ""
-        if several and key not in theirs and f"{stem}other" in theirs and both[1]:
-            if form not in plural_categories(both[1]):
-                continue
+        lacks_form = several and both[1] and key not in theirs and f"{stem}other" in theirs
+        if lacks_form and form not in plural_categories(str(both[1])):
+            continue
         problem = "" if key in theirs else f"there is no {key}"
         pairs.append(TextPair(line, text, translation, key, problem, several if form == "one" else ""))
     return Bilingual(LanguagePair(*both), pairs)
@@ -165,13 +165,13 @@ def _keyed(
 ) -> tuple[dict[str, tuple[int, str]], dict[str, tuple[int, str]]]:
     """The lines and texts of a file that has keys, and those of all its values, as they are written there."""
     from ..places import line_numbers
-    from .updating import values_of
+    from .updating import bare, values_of
 
     (document,), _ = open_document(path, kind, languages, Chosen(keys))
     found = find_format(kind).values
     assert found is not None
     spans, number = found(document.text, str(path)), line_numbers(document.text)
-    written = {key: (number(start), document.text[start:end].strip("\"' ")) for key, (start, end) in spans.items()}
+    written = {key: (number(start), bare(document.text[start:end])) for key, (start, end) in spans.items()}
     return values_of(document, spans), written
 
 
