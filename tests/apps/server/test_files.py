@@ -36,6 +36,13 @@ def test_a_fetched_document_has_its_name(url):
         assert 'filename="my book.fr.txt"' in requests.get(address, timeout=60).headers["content-disposition"].replace(
             "filename*=utf-8''my%20book.fr.txt", 'filename="my book.fr.txt"'
         )
+    for name, content, ending in (
+        ("strings.xml", b'<resources><string name="a">a k.</string></resources>', "strings.fr.xml"),
+        ("a.html.erb", b"<p>a k.</p>", "a.fr.html.erb"),
+    ):
+        address = send(url, name, content).json()["translatedFileUrl"]
+        named = requests.get(address, timeout=60).headers["content-disposition"]
+        assert named == f'attachment; filename="{ending}"'
 
 
 def test_tags_stay_in_texts_with_html(url, expected):
