@@ -25,7 +25,7 @@ def check_target(name: str, declared: str, languages: LanguagePair, empty: bool 
         raise GlossaError(
             f"{name} declares that its translations are in {language_name(declared)} ({declared}), but the target "
             f"language is {language_name(languages.target)}. Correct the declaration, or give another "
-            "--target_language, perhaps with another model."
+            "--target_language (perhaps with another model)."
         )
     return False
 
