@@ -4,6 +4,7 @@ import difflib
 import json
 import math
 import re
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import field
 from typing import Any
@@ -78,8 +79,9 @@ def kept_patterns(given: Sequence[str], name: str = "--keep") -> tuple[re.Patter
     patterns = []
     for each in given:
         try:
-            patterns.append(re.compile(each))
-        except re.error as error:
+            with warnings.catch_warnings(action="error", category=FutureWarning):  # such as [[.*]] for \[\[.*\]\]
+                patterns.append(re.compile(each))
+        except (re.error, FutureWarning) as error:
             raise GlossaError(f"{name}: {each!r} is no regular expression of Python: {error}. Correct it.") from error
         if patterns[-1].fullmatch(""):
             raise GlossaError(f"{name}: {each!r} also matches a text without characters. Give one that matches some.")

@@ -184,6 +184,15 @@ def test_folders_other_names_and_files_without_texts(tmp_path, capsys):
         ("strings.xml", (), '<resources><string name="a">%1$s\\\'s <b>file</b></string></resources>',
          '<resources>\n<string name="a">Datei von %d</string></resources>',
          ["2: tags: missing: </b> <b>", "2: placeholders: missing: %1$s, added: %d"]),
+        ("b.yml", ("--keys", "en.a.*"), "en:\n  a:\n    b: Weight of %{w} cats\n    c: A cat\n    d: A dog\n",
+         "ja:\n  a:\n    b: '%{w}'\n    c:\n    d: GitHubの犬\n",
+         ["3: untranslated: %{w}", "1: untranslated: there is no a.c"]),
+        ("c.json", (), '{"a": "A cat", "b": "Line:\\nhttps://a.example"}',
+         '{\n"a": "",\n"b": "Zeile: https://a.example"}', ["2: untranslated: the translation is empty"]),
+        ("d.yml", (), "en:\n  n:\n    one: '%{count} cat'\n    other: '%{count} cats'\n",
+         "de:\n  n:\n    one: eine Katze\n    other: Katzen\n", ["4: placeholders: missing: %{count}"]),
+        ("e.yml", (), "en:\n  n:\n    one: '%{count} cat'\n    other: '%{count} cats'\n  c: A dog\n",
+         "ja:\n  n:\n    other: 猫%{count}匹\n", ["1: untranslated: there is no c"]),
     ],
 )  # fmt: skip
 def test_two_files_are_compared_by_key(tmp_path, capsys, name, options, source, target, expected):

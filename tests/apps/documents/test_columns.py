@@ -88,3 +88,5 @@ def test_columns_of_texts_and_translations_are_checked(tmp_path, capsys):
     assert said.out.splitlines() == [f"{tmp_path / 'a.csv'}:3: placeholders: missing: %s"]
     refused("Nothing was checked", check, [str(tmp_path / "a.csv"), "--columns", "text"])
     assert "--columns has 1 columns. Give two" in capsys.readouterr().err
+    refused("Nothing was checked", check, [str(tmp_path / "a.csv"), "--columns", "text,de"])
+    assert "no text has the columns de. Others are id, fr" in capsys.readouterr().err

@@ -163,6 +163,13 @@ def test_names_patterns_and_calls_are_no_texts(tmp_path, value):
     assert shouted(tmp_path, "a.json", text) == json.dumps({"a": value, "b": "IF A >= 5, CALL read_page() NOW"})
 
 
+def test_texts_of_scripts_without_spaces_are_no_names(tmp_path):
+    values = {"a": "GitHubでx", "b": "2番目の項目x", "c": "มี2รายการx", "d": "https://a.example/ページx", "e": "x_2"}
+    written = json.dumps(values, ensure_ascii=False)
+    expected = values | {"a": "GITHUBでX", "b": "2番目の項目X", "c": "มี2รายการX"}
+    assert json.loads(shouted(tmp_path, "a.json", written)) == expected
+
+
 def test_attributes_with_statements_are_texts(tmp_path):
     page = (
         '<input placeholder="{% trans %}Our cat{% endtrans %}" type="x"><meta itemprop="keywords" content="Our cat">'

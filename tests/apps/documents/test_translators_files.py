@@ -164,6 +164,8 @@ def test_substates_of_xliff_2(tmp_path):
     found = translated(tmp_path, "a.xlf", SUBSTATES, only=("fuzzy",))
     assert re.findall("<segment.*?>", found)[0] == '<segment state="translated">' and ">A RED CAT</target>" in found
     found = translated(tmp_path, "a.xlf", SUBSTATES, review=True)
+    done = SUBSTATES.replace('"initial"', '"final"')
+    assert ">Chat</target>" in translated(tmp_path, "a.xlf", done, only=("fuzzy",))
     reviewed = '<segment state="initial" subState="glossa:review">'
     assert re.findall("<segment.*?>", found)[1:] == [reviewed, reviewed]
     again = translated(tmp_path, "a.xlf", found)

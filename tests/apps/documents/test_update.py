@@ -71,6 +71,22 @@ def test_known_keys_stay_and_new_ones_are_translated(tmp_path, capsys, name, new
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "new", "old", "expected"),
+    [
+        ("a.json", '{"a": "A cat", "b": "", "c": "C"}', '{"a": " ", "b": "", "c": "\'"}',
+         '{"a": "A CAT", "b": "", "c": "\'"}'),
+        ("a.yml", "a: A cat\nb: ''\nc: C\n", 'a: ""\nb: ""\nc: Un\n', 'a: A CAT\nb: ""\nc: Un\n'),
+        ("strings.xml", '<resources><string name="a">A cat</string></resources>',
+         '<resources><string name="a"></string></resources>',
+         '<resources><string name="a">A CAT</string></resources>'),
+    ],
+)  # fmt: skip
+def test_empty_values_are_not_translated_yet(tmp_path, capsys, name, new, old, expected):
+    assert updated(tmp_path, name, new, old) == expected
+    assert "1 values of --update are empty" in capsys.readouterr().err
+
+
 def test_plural_forms_of_the_translation_stay(tmp_path):
     new = '{"f_one": "a file", "f_other": "files", "g_one": "a dog", "g_other": "dogs"}'
     old = '{"f_one": "1", "f_few": "2", "f_many": "5", "f_other": "x"}'

@@ -10,10 +10,13 @@ from pathlib import Path
 import pytest
 import requests
 from running_server import ask, send
+from starlette.requests import Request
 
 from glossa.apps.documents.places import CHARACTERS, Place, chunks
 from glossa.apps.server import readers
 from glossa.apps.server.models import DEFAULT_OPTIONS
+from glossa.apps.server.refusals import Refused
+from glossa.apps.server.requests import cancel_on_disconnect
 from glossa.translate.texts.tags import Part
 
 
@@ -36,6 +39,13 @@ def test_a_fetched_document_has_its_name(url):
         assert 'filename="my book.fr.txt"' in requests.get(address, timeout=60).headers["content-disposition"].replace(
             "filename*=utf-8''my%20book.fr.txt", 'filename="my book.fr.txt"'
         )
+    for name, content, ending in (
+        ("strings.xml", b'<resources><string name="a">a k.</string></resources>', "strings.fr.xml"),
+        ("a.html.erb", b"<p>a k.</p>", "a.fr.html.erb"),
+    ):
+        address = send(url, name, content).json()["translatedFileUrl"]
+        named = requests.get(address, timeout=60).headers["content-disposition"]
+        assert named == f'attachment; filename="{ending}"'
 
 
 def test_tags_stay_in_texts_with_html(url, expected):
@@ -72,13 +82,16 @@ def test_the_extra_of_the_server_has_the_libraries_of_all_documents():
     ("name", "content", "words"),
     [
         ("a.exe", b"x", "file is .exe; it may be"), ("a", b"x", "a name without ending"),
-        ("a.json", b"{", "The document"), ("a.html", b"\xff\xfe<", "UTF-16"), ("a.docx", b"PK", "The document"),
+        ("a.json", b"{", "The document"), ("a.json", b"{", "(char 1). Repair it."),
+        ("a.csv", b"a,b\n", "source and target. Name them in the first line."),
+        ("a.xcstrings", b"{}", "it has no strings and sourceLanguage."),
+        ("a.html", b"\xff\xfe<", "UTF-16"), ("a.docx", b"PK", "The document"),
     ],
 )  # fmt: skip
 def test_documents_that_cannot_be_read(url, name, content, words):
     answer = send(url, name, content)
     assert answer.status_code == 400 and words in answer.json()["error"]
-    assert "/tmp" not in answer.json()["error"]
+    assert "/tmp" not in answer.json()["error"] and "--" not in answer.json()["error"]
 
 
 def test_what_is_no_file(url):
@@ -99,6 +112,18 @@ def test_too_many_documents_are_refused(url, service, monkeypatch):
     monkeypatch.setattr(service.files, "running", 2)
     answer = send(url, "a.txt", b"a k.")
     assert answer.status_code == 429 and answer.headers["retry-after"] == "1"
+
+
+def test_the_log_says_that_a_client_has_left():
+    async def leave():
+        async def receive():
+            return {"type": "http.disconnect"}
+
+        await cancel_on_disconnect(Request({"type": "http"}, receive), asyncio.Event().wait())
+
+    with pytest.raises(Refused) as left:
+        asyncio.run(leave())
+    assert left.value.status == 499
 
 
 def test_a_canceled_request_ends(service):

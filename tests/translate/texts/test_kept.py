@@ -54,6 +54,7 @@ def test_patterns_of_the_command(tmp_path, capsys):
     assert "[[a cat]]" in found and "@@dog@@" in found and "Open" not in found and "now" not in found
     for command in (translate, check, serve):
         refused(r"--keep: '\[' is no regular expression of Python: unterminated", command, ["a", "--keep", "["])
+        refused("no regular expression of Python: Possible nested set", command, ["a", "--keep", "[[a]]"])
         refused("also matches a text without characters", command, ["a", "--keep", "x*"])
 
 

@@ -87,7 +87,7 @@ class Checks:
         spans = _spans(source, self.kept), _spans(target, self.kept)
         plain = ANY_SPAN.sub(MARK, source), ANY_SPAN.sub(MARK, target)
         return [
-            *self._plausible(*plain, bool(pair.several)),
+            *self._plausible(*plain, pair),
             *_too_long(_TAG.sub("", pair.target), pair.most),
             *_different(*spans, pair.several),
             *([] if pair.several else self._numbers(source, target)),
@@ -97,13 +97,13 @@ class Checks:
             *self._consistent(pair, place),
         ]
 
-    def _plausible(self, source: str, target: str, for_one: bool) -> Iterator[Found]:
+    def _plausible(self, source: str, target: str, pair: TextPair) -> Iterator[Found]:
         problem = _PLAUSIBLE.get(find_problem(source, target, self.length_ratio), "")
         if not problem and source.casefold() == target.casefold() and len(_COMMON.findall(source)) >= COPIED_WORDS:
             problem = "copied"
-        if problem and TextFacts(source).has_letters and not (for_one and problem == "short"):
+        if problem and TextFacts(source).has_letters and not (pair.several and problem == "short"):
             sizes = f"{len(source)} and {len(target)} characters"
-            yield Found(problem, sizes if problem in ("short", "long") else target[:60])
+            yield Found(problem, sizes if problem in ("short", "long") else pair.target[:60])
 
     def _numbers(self, source: str, target: str) -> Iterator[Found]:
         first, second = (ANY_SPAN.sub(_measure, side) for side in (source, target))

@@ -62,10 +62,11 @@ class Files:
             old.unlink()
             self.names.pop(old.name, None)
         # The name permits the download, so it must be hard to guess.
+        ending = ending if ending[0] == "." else Path(ending).suffix  # strings.xml is a whole name
         new = self.folder / f"{secrets.token_urlsafe(16)}.{step.target}{ending}"
         new.write_bytes(found)
         given = "".join(filter(str.isprintable, name.replace("\\", "/").rpartition("/")[2]))
-        self.names[new.name] = f"{Path(given).stem}.{step.target}{ending}"
+        self.names[new.name] = f"{given[: -len(ending)]}.{step.target}{ending}"
         return new.name, missing
 
     async def translate_html(

@@ -94,7 +94,7 @@ class Readers:
         return found
 
     def _answer(self, request: _Request, parts: list[bytes]) -> list[bytes]:
-        process = self._idle.pop() if self._idle else self._start()
+        process = self._ready()
         request.work_in(process)
         try:
             assert process.stdin and process.stdout
@@ -108,6 +108,18 @@ class Readers:
             request.work_in(None)
         self._idle.append(process)
         return found
+
+    def _ready(self) -> subprocess.Popen:
+        """A process without work. Those that the system has ended meanwhile say nothing about the next document."""
+        while True:
+            try:
+                process = self._idle.pop()
+            except IndexError:
+                return self._start()
+            if process.poll() is None:
+                return process
+            self._all.remove(process)
+            logger.warning("A process without a document ended with status %d, and is replaced.", process.returncode)
 
     def _start(self) -> subprocess.Popen:
         if not self._all and (missing := _unlimited()):

@@ -8,6 +8,7 @@ import io
 import json
 import math
 import os
+import re
 import signal
 import sys
 import zipfile
@@ -37,6 +38,8 @@ MAX_FILE = 10 << 20  # bytes
 # Members of a packed document that may be XML. Unpacked, they may be as large as an unpacked document.
 XML = (".xml", ".xhtml", ".html", ".htm", ".ncx", ".opf", ".rels")
 MAX_UNPACKED = 5 * MAX_FILE
+# Advice that names an option of the command, which requests do not have: the end of a sentence, or a whole one.
+_OPTION = re.compile(r", (?:or )?[^.,]* --[a-z]+[^.,]*|(?<=\.) [^.,]* --[a-z]+[^.,]*\.")
 OUT_OF_MEMORY = 3  # the status of the process in this case
 
 
@@ -140,7 +143,7 @@ def _handle(head: dict[str, Any], content: bytes, translations: list[bytes]) -> 
     try:
         opened = open_document(path, format_of(path.name) or LINES, languages, content=content)
     except GlossaError as error:
-        raise GlossaError(str(error).replace(str(path), "The document")) from error
+        raise GlossaError(_OPTION.sub("", str(error).replace(str(path), "The document"))) from error
     if not head["write"]:
         for document in opened.documents:
             check_texts(document)

@@ -6,6 +6,7 @@ from fnmatch import fnmatchcase
 
 from ....base.errors import GlossaError
 
+ROOT = "(language)"  # the key of the language at the root of a file, as Rails has it
 SHOWN = 5  # keys in an error message
 # The option of the command by which keys or columns are chosen, with an example and the formats that have some.
 KEYS, COLUMNS = "keys", "columns"

@@ -11,6 +11,7 @@ from .tokens import Token, attribute_range, attributes
 
 _CODE = re.compile(r"[A-Za-z]{2,8}(?![^\W_-])")  # no statement of a template
 CATEGORIES = ("zero", "one", "two", "few", "many", "other")
+_FORM = re.compile(rf"(.*[._])({'|'.join(CATEGORIES[:-1])})", re.S)  # a plural form by its key
 
 
 def check_target(name: str, declared: str, languages: LanguagePair, empty: bool = False) -> bool:
@@ -24,7 +25,7 @@ def check_target(name: str, declared: str, languages: LanguagePair, empty: bool 
         raise GlossaError(
             f"{name} declares that its translations are in {language_name(declared)} ({declared}), but the target "
             f"language is {language_name(languages.target)}. Correct the declaration, or give another "
-            "--target_language, perhaps with another model."
+            "--target_language (perhaps with another model)."
         )
     return False
 
@@ -51,6 +52,12 @@ def plural_categories(target: str) -> list[str]:
     except (babel.UnknownLocaleError, ValueError):
         own = {"one", "other"}
     return [category for category in CATEGORIES if category in own]
+
+
+def form_of(key: str) -> tuple[str, str]:
+    """The key of a plural form without its category, and the category; "" if it is none or the general one."""
+    found = _FORM.fullmatch(key)
+    return (found[1], found[2]) if found else (key, "")
 
 
 def missing_keys(keys: Iterable[object], target: str) -> Iterator[tuple[str, list[str]]]:

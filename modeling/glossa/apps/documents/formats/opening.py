@@ -10,7 +10,7 @@ from ....base.collecting import collector_paused
 from ....base.errors import GlossaError
 from . import LINES, MODULES
 from .format import FUZZY, UNKNOWN, Bilingual, Chosen, Format, LanguagePair, Opened, TextPair
-from .keys import COLUMNS, Keys
+from .keys import COLUMNS, ROOT, Keys
 
 if TYPE_CHECKING:  # `glossa translate` reads names of formats before it knows that there is a document
     from ..places import Document
@@ -139,23 +139,40 @@ def open_keyed(
 
     `keys` chooses texts. Raises `GlossaError` if a file is broken.
     """
-    own, theirs = (_keyed(path, kind, languages, keys) for path in (source, target))
+    from .language import form_of, plural_categories
+
+    own, known = _keyed(source, kind, languages, keys)
+    texts, values = _keyed(target, kind, languages)
     if keys is not None:
         keys.check()
-    pairs = []
+    # Rails names the language of a file at its root.
+    both = (languages.source or known.get(ROOT, (1, None))[1], languages.target or values.get(ROOT, (1, None))[1])
+    theirs, pairs = values | texts, []
     for key, (_, text) in own.items():
         line, translation = theirs.get(key, (1, ""))
-        pairs.append(TextPair(line, text, translation, key, "" if key in theirs else f"there is no {key}"))
-    return Bilingual(languages, pairs)
+        stem, form = form_of(key)
+        several = own.get(f"{stem}other", (1, ""))[1] if form else ""
+        lacks_form = several and both[1] and key not in theirs and f"{stem}other" in theirs
+        if lacks_form and form not in plural_categories(str(both[1])):
+            continue
+        problem = "" if key in theirs else f"there is no {key}"
+        pairs.append(TextPair(line, text, translation, key, problem, several if form == "one" else ""))
+    return Bilingual(LanguagePair(*both), pairs)
 
 
-def _keyed(path: Path, kind: str, languages: LanguagePair, keys: Keys | None) -> dict[str, tuple[int, str]]:
-    from .updating import values_of
+def _keyed(
+    path: Path, kind: str, languages: LanguagePair, keys: Keys | None = None
+) -> tuple[dict[str, tuple[int, str]], dict[str, tuple[int, str]]]:
+    """The lines and texts of a file that has keys, and those of all its values, as they are written there."""
+    from ..places import line_numbers
+    from .updating import bare, values_of
 
     (document,), _ = open_document(path, kind, languages, Chosen(keys))
     found = find_format(kind).values
     assert found is not None
-    return values_of(document, found(document.text, str(path)))
+    spans, number = found(document.text, str(path)), line_numbers(document.text)
+    written = {key: (number(start), bare(document.text[start:end])) for key, (start, end) in spans.items()}
+    return values_of(document, spans), written
 
 
 def _content(path: Path) -> bytes:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from ....model.facts_glossa import TextFacts
+from ....model.facts_glossa import WIDE, TextFacts
 from ....model.spans_glossa import find_spans
 from ....translate.texts.labels import ACCELERATORS, find_letter
 from ....translate.texts.tags import Part, Piece, tag_pairs
@@ -34,8 +34,11 @@ LOOKED_AT = 10_000  # characters that tell a text from a name; spans are searche
 _KEPT = r"<[^<>`\n]+>(?=`)|<<[\w. -]+>>"
 _COMMAND = re.compile(r"(?<!\w)--?[A-Za-z]|[`=\\]|\|\|")
 _PAIRS = {")": "(", "]": "[", "}": "{", ">": "<"}
-# Names in programs, which have a mark, a digit or a capital inside, and no space.
-_NAME = re.compile(r"(?=[:#@$._/-]|\S*(?:\w[_#@/\\]\w|[./*]\*|\*[./]|[a-z][A-Z]|\d|\w[.:]\w))\S+")
+# Names in programs, which have a mark, a digit or a capital inside, and no space. Many scripts do without spaces.
+_UNSPACED = f"{WIDE}\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+_NAME = re.compile(
+    rf"\w+://\S+|(?=[:#@$._/-]|\S*(?:\w[_#@/\\]\w|[./*]\*|\*[./]|[a-z][A-Z]|\d|\w[.:]\w))[^\s{_UNSPACED}]+"
+)
 _CODE = re.compile(
     r"\A\^.*\$\Z|\(\?[:=!<P]|\A\S+/\Z|__\w+__|[\w)\]] [=!]==? |\A\S+\(\);?\Z"
 )  # patterns, folders and programs

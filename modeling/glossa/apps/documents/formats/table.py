@@ -74,6 +74,8 @@ def _sides(
 ) -> Iterator[tuple[int, Cell, Cell]]:
     """The line of each row, and its cells of the source and target columns."""
     columns = chosen.chosen_columns(header) if chosen else _columns(header, name, languages)
+    if chosen:
+        chosen.check()
     if len(columns) != 2:
         raise GlossaError(f"{name}: --columns has {len(columns)} columns. Give two: texts, then translations.")
     source, target = columns

@@ -37,6 +37,11 @@ def keep_translations(
         GlossaError: If the files have no key in common.
     """
     text, theirs = old
+    empty = {key for key in own.keys() & theirs if bare(document.text[slice(*own[key])])}
+    empty = {key for key in empty if not bare(text[slice(*theirs[key])])}
+    theirs = {key: span for key, span in theirs.items() if key not in empty}
+    if empty:
+        document.notes.append(f"{name}: {len(empty):,} values of --update are empty, and are translated as new ones.")
     if theirs and own.keys().isdisjoint(theirs):
         raise GlossaError(f"{name}: --update has none of the keys of this file. Give its older translation.")
     again = (
@@ -64,6 +69,12 @@ def keep_translations(
         f"{name}: {len(kept):,} keys stay, {again}{len(own) - len(kept) - len(changed):,} are new, {len(gone):,} are "
         f"gone{': ' if gone else ''}{names}."
     )
+
+
+def bare(value: str) -> str:
+    """A value as it is written, without spaces and quotes around it."""
+    value = value.strip()
+    return value[1:-1].strip() if len(value) > 1 and value[0] == value[-1] in "\"'" else value
 
 
 def _doubts(
@@ -102,7 +113,12 @@ def values_of(document: Document, spans: Spans) -> dict[str, tuple[int, str]]:
         (start, end), key = ordered[max(bisect_right(starts, place.start) - 1, 0)]
         if start <= place.start < end:
             parts = [
-                each.text if each.kind == "text" else document.text[each.start : each.end] for each in place.parts
+                each.text
+                if each.kind == "text"
+                else "\n"
+                if each.kind == "break"
+                else document.text[each.start : each.end]
+                for each in place.parts
             ]
             before = f"{found[key][1]}\n" if key in found else ""
             found[key] = (number(start), before + "".join(parts))

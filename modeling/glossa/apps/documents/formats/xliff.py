@@ -16,6 +16,7 @@ from .units import Units, local
 from .xliff_states import NO_TEXTS, OWN_STATES, SECOND, Length, OwnState, forbids_translation, longest, own_state
 
 _UNFINISHED = ("new", "needs-translation", "initial")
+_DONE = ("reviewed", "final")  # of version 2, whatever the subState
 _PAIR = re.compile(r"\{(?P<open>\w+)>|<(?P<close>\w+)\}")  # codes in texts of Phrase's files: {b>bold<b}
 MATCHES = "urn:oasis:names:tc:xliff:matches:2.0"
 
@@ -150,7 +151,7 @@ class _Reader(Units):
         has_text = target is not None and bool(self.content(target).strip())
         named, fuzzy = own_state(self.given(index))
         unsure = bool(fuzzy) or ((state or "").startswith("needs-") and state not in _UNFINISHED)
-        unsure = unsure or (second and "substate" in self.given(index))
+        unsure = unsure or (second and "substate" in self.given(index) and state not in _DONE)
         found = FUZZY if has_text and unsure else UNTRANSLATED if not has_text or state in _UNFINISHED else ""
         finished = found not in self.only
         own, theirs = ({} if second else self._segments(each) for each in (self.child(index, "seg-source"), target))

@@ -14,7 +14,7 @@ from ....base.languages import language_code
 from ....translate.texts.tags import Part, Piece
 from ..places import Document, Edit, Place, Written, as_string, spelled
 from .format import Format, LanguagePair
-from .keys import Keys, joined
+from .keys import ROOT, Keys, joined
 from .language import missing_keys
 from .plain import filling
 from .strings import is_text, marked_parts, string_places
@@ -57,7 +57,7 @@ def values(text: str, name: str) -> dict[str, tuple[int, int]]:
         start = f"{number}." if number else ""
         before = ""
         if own := _locale(root):
-            before, found[f"{start}(language)"] = f"{own.value}.", _span(own, shift)
+            before, found[f"{start}{ROOT}"] = f"{own.value}.", _span(own, shift)
         for node, _, path in _values(root, set(), False):
             first, last = _span(node, shift)
             first = _PROPERTIES.match(text, first, last).end()
