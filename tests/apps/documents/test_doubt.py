@@ -94,8 +94,9 @@ def test_units_get_another_state(tmp_path):
     assert f"{doubtful}DOUBTFUL</target>" in found and f"{doubtful}DOUBTFUL TOO</target>" in found
     found, _ = translated(tmp_path, "b.xliff", XLIFF_2, Doubting())
     assert '<segment state="translated"><source>Sure</source><target>SURE</target>' in found
-    assert '<segment state="initial"><source>Doubtful</source><target>DOUBTFUL</target>' in found
-    assert '<segment id="s" state="initial"><source>Doubtful too</source><target>DOUBTFUL TOO</target>' in found
+    for start, text in (("<segment", "Doubtful"), ('<segment id="s"', "Doubtful too")):
+        state = 'state="initial" subState="glossa:review"'
+        assert f"{start} {state}><source>{text}</source><target>{text.upper()}</target>" in found
 
 
 @pytest.mark.parametrize(("name", "content"), [("a.po", PO), ("a.xliff", XLIFF), ("b.xliff", XLIFF_2)])
