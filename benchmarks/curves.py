@@ -2,8 +2,8 @@
 
 Each row trains a small model, and keeps its curve: at each evaluation the share of the learning rates, and the chrF++
 and the loss on validation pairs. Finished rows are kept, as by `reproduce`. The table forecasts the end of each curve
-from its beginning, also those of plain training in `stages`; growth and interval widths come from the curves of other
-texts. The last line has the constants of `glossa/train/evaluation/curves.py`, from all curves.
+from its beginning, and of the curves of plain training in `stages`; growth and interval widths come from the curves of
+other texts. The last line has the constants of `glossa/train/evaluation/curves.py`, from all curves.
 """
 
 import argparse

@@ -116,7 +116,7 @@ def add(options: AddOptions) -> None:
 
 
 def keyed_files(files: Sequence[Path]) -> list[tuple[Path, Path]]:
-    """Files of texts with those of their translations by the same keys: two files, or those of two folders."""
+    """Pairs of a source file and its translation with the same keys: two files, or the files of two folders."""
     if len(files) != 2:
         return []
     one, other = files

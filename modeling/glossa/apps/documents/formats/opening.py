@@ -135,7 +135,7 @@ def open_pairs(
 def open_keyed(
     source: Path, target: Path, kind: str, languages: LanguagePair = UNKNOWN, keys: Keys | None = None
 ) -> Bilingual:
-    """The texts of a file and those of its translation with the same keys, in a format that has `values`.
+    """The texts of a file, and their translations in another file with the same keys, in a format that has `values`.
 
     `keys` chooses texts. Raises `GlossaError` if a file is broken.
     """
@@ -163,7 +163,7 @@ def open_keyed(
 def _keyed(
     path: Path, kind: str, languages: LanguagePair, keys: Keys | None = None
 ) -> tuple[dict[str, tuple[int, str]], dict[str, tuple[int, str]]]:
-    """The lines and texts of a file that has keys, and those of all its values, as they are written there."""
+    """The texts of a file with keys, and all its values as written there; each by its key, with its line."""
     from ..places import line_numbers
     from .updating import bare, values_of
 

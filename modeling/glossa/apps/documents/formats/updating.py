@@ -94,7 +94,7 @@ def _doubts(
 
 
 def changed_keys(document: Document, own: Spans, previous: Document, before: Spans) -> set[str]:
-    """The keys whose values have other texts than those of the previous source, or are other values without texts."""
+    """The keys whose text differs from the previous source, or whose value differs if it has no text."""
     texts, earlier = values_of(document, own), values_of(previous, before)
     both = [(key, span, before[key]) for key, span in own.items() if key in before]
     return {
