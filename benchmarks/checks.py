@@ -117,7 +117,7 @@ def _with_faults(text: str, found: list[Entry], total: int, draw: random.Random)
 
 def _check(path: Path) -> Said:
     """The rules that translations break, by the entry's number."""
-    languages, pairs = open_pairs(path)
+    languages, pairs, _ = open_pairs(path)
     codes = LanguagePair("en", (languages.target or "").partition("_")[0])
     checks = Checks(codes, length_ratio=length_ratio(pairs))
     text, said = path.read_text(encoding="utf-8"), Said()

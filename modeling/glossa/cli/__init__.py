@@ -11,6 +11,7 @@ import logging
 import math
 import os
 import re
+import signal
 import sys
 import traceback
 from collections.abc import Callable
@@ -112,6 +113,7 @@ def run(main: Callable[[list[str]], None], arguments: list[str] | None = None) -
         # The reader of the output, such as `head`, has ended. Without this, closing stdout would print an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a second Ctrl-C ends the process at once, without a traceback
         print(INTERRUPTED, file=sys.stderr)
         sys.exit(130)
     except Exception as error:

@@ -89,11 +89,13 @@ def main(argv: list[str]) -> None:
     for path in _files(options):
         name = str(path)
         try:
-            languages, pairs = _opened(path, options, given)
+            languages, pairs, notes = _opened(path, options, given)
         except GlossaError as error:
             print(error, file=sys.stderr)
             unread += 1
             continue
+        for note in notes:
+            print(note, file=sys.stderr)
         if not pairs:
             print(f"{name} has no texts with translations.", file=sys.stderr)
         languages = LanguagePair(*map(_plain, (languages.source, languages.target)))

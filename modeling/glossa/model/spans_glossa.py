@@ -58,10 +58,11 @@ KINDS = {
             r"%(?:\([^()\n]{1,60}\)|<[^<>\s]{1,60}>)[-+ #0]*+\d*(?:\.\d+)?[a-zA-Z]",  # %(name)s %<name>s
             # printf of C and Python, and arguments of Qt (%1, %L1, %n).
             rf"%(?:\d+\$)?[-+#0]*+(?:\*|\d+)?(?:\.(?:\*|\d+))?{LENGTH}[sdiufFeEgGxXocra@]{_NO_LETTER}",
-            # The same with the groups or digits of a locale (%'d, %Id), also in %'dth; and %dth, %dx%d.
+            # The same with the groups or digits of a locale (%'d, %Id), also in %'dth; and %dth, %dx%d, %1$dh %2$dm.
+            rf"%\d+\$[-+#0]*+\d*(?:\.\d+)?{LENGTH}[sdiufFeEgGxXoc](?=[a-z]{{1,3}}(?![^\W_]))",
             r"%(?:\d+\$)?[-+#0]*['I][-+#0]*+\d*(?:\.\d+)?(?:ll|l|j|z|t)?[diufFgG]",
             r"(?<!\d)%(?:\d+\$)?[du](?=(?:st|nd|rd|th)(?![^\W_])|x%)",
-            rf"%(?:L?\d{{1,2}}|n){_NO_LETTER}(?![\d_])|%%",
+            rf"%(?:L?\d{{1,2}}|n){_NO_LETTER}(?![\d_$])|%%",
             r"(?<!\w)%[A-Za-z_]\w*%(?!\w)",  # %NAME%
             rf"(?<![\d%])%[-_^#0]?[A-Za-z]{_NO_LETTER}(?!\d)",  # %H:%M and %-d of strftime, %S of a program's own
             rf"(?!<[a-z]+://)(?:{PLACEHOLDER.pattern})",

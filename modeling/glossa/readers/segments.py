@@ -74,14 +74,18 @@ def _text(node, known: dict[str, str]) -> str:
 
 def _code_text(code) -> str:
     """The text for a code: a space, a placeholder or nothing."""
-    types = (code.get(name, "") for name in ("type", "ctype", "subType"))
-    if any(map(BREAK_TYPES.fullmatch, types)):
-        return " "
     contents = ["".join(code.itertext()), _original(code), *(code.get(name, "") for name in _CONTENTS)]
-    if any(map(_BREAK.fullmatch, contents)):
+    if is_break(code, *contents[:2]):
         return " "
     found = () if local_name(code) in PAIRED else contents
     return next((content for content in found if _is_placeholder(content)), "")
+
+
+def is_break(code: Any, *contents: str) -> bool:
+    """Whether a code, or a mapping of its attributes, is a line break, by its type, its attributes or `contents`."""
+    types = (code.get(name) or code.get(name.lower()) or "" for name in ("type", "ctype", "subType"))
+    written = (code.get(name) or "" for name in _CONTENTS)
+    return any(map(BREAK_TYPES.fullmatch, types)) or any(map(_BREAK.fullmatch, (*contents, *written)))
 
 
 def _is_placeholder(content: str) -> bool:

@@ -193,6 +193,12 @@ def test_folders_other_names_and_files_without_texts(tmp_path, capsys):
          "de:\n  n:\n    one: eine Katze\n    other: Katzen\n", ["4: placeholders: missing: %{count}"]),
         ("e.yml", (), "en:\n  n:\n    one: '%{count} cat'\n    other: '%{count} cats'\n  c: A dog\n",
          "ja:\n  n:\n    other: 猫%{count}匹\n", ["1: untranslated: there is no c"]),
+        ("f.yml", (), "en:\n  n:\n    one: '%{count} cat'\n    other: '%{count} cats'\n",
+         "pl:\n  n:\n    one: kot\n    few: koty %{count}\n    other: koty %{count}\n",
+         ["5: untranslated: there is no n.many"]),
+        ("g.yml", (), "en:\n  n:\n    one: '%{count} cat'\n    other: '%{count} cats'\n  c: A %1$dy\n",
+         "fr:\n  n:\n    one: un chat\n    other: '%{count} chats'\n  c: Un %1$san\n",
+         ["5: placeholders: missing: %1$d, added: %1$s"]),
     ],
 )  # fmt: skip
 def test_two_files_are_compared_by_key(tmp_path, capsys, name, options, source, target, expected):
@@ -202,6 +208,15 @@ def test_two_files_are_compared_by_key(tmp_path, capsys, name, options, source, 
     with pytest.raises(SystemExit):
         main(["--source", str(tmp_path / "en" / name), "--translation", str(tmp_path / "de" / name), *options])
     assert [line.partition(f"{name}:")[2] for line in capsys.readouterr().out.splitlines()] == expected
+
+
+def test_keys_that_only_the_translation_has_are_shown(tmp_path, capsys):
+    (tmp_path / "en.json").write_text('{"a": "A cat", "n_one": "One", "n_other": "Many"}')
+    (tmp_path / "pl.json").write_text(
+        '{"a": "Kot", "b": "Pies", "n_one": "1", "n_few": "2", "n_other": "5", "z": 0}'
+    )
+    main(["--source", str(tmp_path / "en.json"), "--translation", str(tmp_path / "pl.json")])
+    assert f"2 keys are not in {tmp_path}/en.json: b, z." in capsys.readouterr().err
 
 
 def test_keys_that_are_not_there(tmp_path):

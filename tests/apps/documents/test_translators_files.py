@@ -50,6 +50,25 @@ def translated(folder, name, text, only=("untranslated",), review=False, report=
     return (folder / "out").read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize(
+    "code",
+    ['<x id="1" equiv-text="&lt;br/&gt;"/>', '<ph id="1">&lt;br&gt;</ph>', '<x id="1" ctype="lb"/>',
+     '<ph id="1" disp="&lt;/p&gt;"/>'],
+)  # fmt: skip
+def test_a_line_break_is_a_space_in_a_text(tmp_path, code):
+    unit = f"<unit><segment><source>One cat{code}two</source></segment></unit>"
+    texts = []
+
+    def given(text):
+        texts.append(text)
+        return text.upper()
+
+    (tmp_path / "a.xlf").write_text(f'<xliff version="2.0" srcLang="en" trgLang="fr"><file>{unit}</file></xliff>')
+    DocumentJob(tmp_path / "a.xlf", tmp_path / "out").run(Given(given))
+    assert texts == ["One cat two"]
+    assert f"ONE CAT{code}TWO</target>" in (tmp_path / "out").read_text()
+
+
 @pytest.mark.parametrize("name", FILES)
 def test_entries_are_chosen_by_the_states_of_the_program(tmp_path, name):
     for only in (("untranslated",), ("fuzzy",), ("untranslated", "fuzzy")):

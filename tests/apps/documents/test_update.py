@@ -126,6 +126,17 @@ def test_sources_that_have_changed_are_translated_again(tmp_path, capsys):
     ])  # fmt: skip
 
 
+def test_a_list_of_another_length_is_named(tmp_path, capsys):
+    new, old = '{"a": ["New", "One", {"b.1": "Two"}], "1": "x"}', '{"a": ["Un", {"b.1": "Deux"}], "1": "y"}'
+    assert json.loads(updated(tmp_path, "a.json", new, old))["a"] == ["Un", "ONE", {"b.1": "TWO"}]
+    said = "1 lists have another length in --update, and their items stay by their numbers"
+    printed = capsys.readouterr().err
+    assert said in printed and "give --previous with the older source: a." in printed
+    found = updated(tmp_path, "a.json", new, old, before='{"a": ["One", {"b.1": "Two"}], "1": "x"}')
+    assert json.loads(found)["a"] == ["NEW", "ONE", {"b.1": "TWO"}]
+    assert said not in capsys.readouterr().err
+
+
 def test_an_older_translation_that_is_not_there_is_refused(tmp_path):
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "a.json").write_text('{"a": "A cat"}')

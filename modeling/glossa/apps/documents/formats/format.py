@@ -74,10 +74,11 @@ class TextPair(NamedTuple):
 
 
 class Bilingual(NamedTuple):
-    """The texts of a file that has their translations too, and its languages, if it declares them."""
+    """The texts of a file that has their translations too, the languages it declares, and notes."""
 
     languages: LanguagePair
     pairs: list[TextPair]
+    notes: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

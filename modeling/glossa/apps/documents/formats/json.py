@@ -94,7 +94,7 @@ def read_nodes(text: str, name: str) -> Node:
     try:
         json.loads(text.removeprefix("\ufeff"))
     except ValueError as error:
-        raise GlossaError(f"{name}: not JSON: {error}. Repair it, or give --format lines.") from error
+        raise GlossaError(f"{name}: not JSON: {error}. Repair it.") from error
     except RecursionError as error:
         raise GlossaError(f"{name}: not JSON that can be read: it is nested too deeply. Flatten it.") from error
     root = Node("array", 0, len(text))

@@ -54,6 +54,17 @@ def plural_categories(target: str) -> list[str]:
     return [category for category in CATEGORIES if category in own]
 
 
+def counted_categories(target: str) -> list[str]:
+    """Those of [`plural_categories`] that whole numbers below 1,000 have: not the `many` of French, for millions."""
+    babel = require("babel", "documents")
+    try:
+        rule = babel.Locale.parse(target.replace("-", "_")).plural_form
+    except (babel.UnknownLocaleError, ValueError):
+        return ["one", "other"]
+    counted = {rule(number) for number in range(1000)}
+    return [category for category in plural_categories(target) if category in counted]
+
+
 def form_of(key: str) -> tuple[str, str]:
     """The key of a plural form without its category, and the category; "" if it is none or the general one."""
     found = _FORM.fullmatch(key)

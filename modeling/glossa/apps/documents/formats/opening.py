@@ -137,9 +137,11 @@ def open_keyed(
 ) -> Bilingual:
     """The texts of a file, and their translations in another file with the same keys, in a format that has `values`.
 
-    `keys` chooses texts. Raises `GlossaError` if a file is broken.
+    A plural form that whole numbers below 1,000 need, and the translation lacks, is a text without a translation.
+    Keys that only the translation has are in a note. `keys` chooses texts. Raises `GlossaError` if a file is broken.
     """
-    from .language import form_of, plural_categories
+    from .language import counted_categories, form_of, plural_categories
+    from .updating import shown_keys
 
     own, known = _keyed(source, kind, languages, keys)
     texts, values = _keyed(target, kind, languages)
@@ -157,7 +159,14 @@ def open_keyed(
             continue
         problem = "" if key in theirs else f"there is no {key}"
         pairs.append(TextPair(line, text, translation, key, problem, several if form == "one" else ""))
-    return Bilingual(LanguagePair(*both), pairs)
+        if form == "one" and several and both[1] and f"{stem}other" in theirs:
+            needed = [f"{stem}{each}" for each in counted_categories(str(both[1]))]
+            line = theirs[f"{stem}other"][0]
+            lacking = [each for each in needed if each not in own and each not in theirs]
+            pairs += [TextPair(line, several, "", each, f"there is no {each}") for each in lacking]
+    unknown = [] if keys else [key for key in texts if key not in own and f"{form_of(key)[0]}other" not in own]
+    note = f"{target}: {len(unknown):,} keys are not in {source}: {shown_keys(unknown)}." if unknown else ""
+    return Bilingual(LanguagePair(*both), pairs, [note] if note else ())
 
 
 def _keyed(

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from html import unescape
 from typing import Any
 
 from ....base.errors import GlossaError
-from ....readers.segments import BREAK_TYPES, CODES
+from ....readers.segments import CODES, is_break
 from ....translate.texts.tags import Part
 from ..places import Document, Edit, Place, Review, Written, has_words, line_numbers
 from .strings import string_places
@@ -170,7 +171,7 @@ class Units:
         number = given.get("rid") or given.get("startref") or given.get("i") or given.get("id") or ""
         if name in _OPENS or name in _CLOSES:
             return Part("open" if name in _OPENS else "close", token.start, end, "", f"code {number}")
-        if any(BREAK_TYPES.fullmatch(given.get(key, "")) for key in ("ctype", "type", "subtype")):
+        if is_break(given, unescape(inner)):
             return Part("break", token.start, end)
         return Part("alone", token.start, end, inner if name == "mrk" else "")
 

@@ -1,7 +1,8 @@
 """Translations of an older version of a file, by key: they stay, and the document has places for new keys only."""
 
+import re
 from bisect import bisect_right
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 
 from ....base.errors import GlossaError
 from ....base.identification import identifier
@@ -10,6 +11,7 @@ from ..places import Document, Edit, line_numbers
 
 SHOWN = 5  # keys in a note
 SURE, LETTERS = 0.95, 60  # the probability that old values are of another language, and their letters, to say so
+_NUMBER = re.compile(r"\.(\d{1,6})(?![^.])")  # the key of a list item
 Spans = dict[str, tuple[int, int]]  # the characters of each value, by its key
 
 
@@ -51,6 +53,11 @@ def keep_translations(
     )
     changed = changed & theirs.keys() if changed else set()
     staying = {key: span for key, span in own.items() if key in theirs and key not in changed}
+    if not again and (lists := _other_lengths(own, theirs)):
+        document.notes.append(
+            f"{name}: {len(lists):,} lists have another length in --update, and their items stay by their numbers. If "
+            f"items have moved, give --previous with the older source: {shown_keys(lists)}."
+        )
     kept = sorted(staying.values())
     starts = [start for start, _ in kept]
 
@@ -64,11 +71,29 @@ def keep_translations(
     document.notes += _doubts(name, document.text, text, both, language)
     gone = [key for key in theirs if key not in own and key not in document.forms]
     _keep_forms(document, text, theirs, {own[key] for key in changed})
-    names = ", ".join(gone[:SHOWN]) + (", ..." if len(gone) > SHOWN else "")
     document.notes.append(
         f"{name}: {len(kept):,} keys stay, {again}{len(own) - len(kept) - len(changed):,} are new, {len(gone):,} are "
-        f"gone{': ' if gone else ''}{names}."
+        f"gone{': ' if gone else ''}{shown_keys(gone)}."
     )
+
+
+def _other_lengths(own: Spans, theirs: Spans) -> list[str]:
+    """The keys of the lists that have another length in the translated file."""
+
+    def lengths(keys: Spans) -> dict[str, int]:
+        numbers: dict[str, set[int]] = {}
+        for key in keys:
+            for found in _NUMBER.finditer(key):
+                numbers.setdefault(key[: found.start()], set()).add(int(found[1]))
+        return {stem: len(each) for stem, each in numbers.items() if each == {*range(len(each))}}
+
+    new, old = lengths(own), lengths(theirs)
+    return [stem for stem, length in new.items() if old.get(stem, length) != length]
+
+
+def shown_keys(keys: Sequence[str]) -> str:
+    """The first keys, for a note."""
+    return ", ".join(keys[:SHOWN]) + (", ..." if len(keys) > SHOWN else "")
 
 
 def bare(value: str) -> str:
