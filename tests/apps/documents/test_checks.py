@@ -213,7 +213,7 @@ def test_two_files_are_compared_by_key(tmp_path, capsys, name, options, source, 
 def test_keys_that_only_the_translation_has_are_shown(tmp_path, capsys):
     (tmp_path / "en.json").write_text('{"a": "A cat", "n_one": "One", "n_other": "Many"}')
     (tmp_path / "pl.json").write_text(
-        '{"a": "Kot", "b": "Pies", "n_one": "1", "n_few": "2", "n_other": "5", "z": 0}'
+        '{"a": "Kot", "b": "Pies", "n_one": "1", "n_few": "2", "n_other": "5", "z": "?"}'
     )
     main(["--source", str(tmp_path / "en.json"), "--translation", str(tmp_path / "pl.json")])
     assert f"2 keys are not in {tmp_path}/en.json: b, z." in capsys.readouterr().err

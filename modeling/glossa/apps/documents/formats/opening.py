@@ -164,7 +164,8 @@ def open_keyed(
             line = theirs[f"{stem}other"][0]
             lacking = [each for each in needed if each not in own and each not in theirs]
             pairs += [TextPair(line, several, "", each, f"there is no {each}") for each in lacking]
-    unknown = [] if keys else [key for key in texts if key not in own and f"{form_of(key)[0]}other" not in own]
+    others = [] if keys else [key for key in values if key not in known and f"{form_of(key)[0]}other" not in own]
+    unknown = [key for key in others if key != ROOT]
     note = f"{target}: {len(unknown):,} keys are not in {source}: {shown_keys(unknown)}." if unknown else ""
     return Bilingual(LanguagePair(*both), pairs, [note] if note else ())
 
