@@ -21,7 +21,7 @@ def test_passes_are_those_that_fit(monkeypatch, caplog, hours, passes):
     with caplog.at_level(logging.INFO):
         limited = limit_passes(settings, SimpleNamespace(model=model))
     assert limited.training.num_train_epochs == pytest.approx(passes)
-    assert limited.origins["num_train_epochs"] == Origin("trial", f"what fits into {hours:g} hours")
+    assert limited.origins["num_train_epochs"] == Origin("trial", f"what fits into {hours:.3g} h")
     assert settings.training.num_train_epochs == 7
     assert ("Only 50% of the training pairs" in caplog.text) == (passes < 1)
     assert "Scoring and saving take more time." in caplog.text

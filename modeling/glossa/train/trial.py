@@ -101,7 +101,7 @@ def limit_passes(settings: Settings, trainer: GlossaTrainer) -> Settings:
     broadcast_object_list(seconds)  # all processes must stop at the same step
     passes = 3600 * hours / seconds[0]
     logger.info(
-        "A pass takes about %.1f minutes: %.2f of %g passes fit into %g hours. Scoring and saving take more time.",
+        "A pass takes about %.1f minutes: %.2f of %g passes fit into %.3g h. Scoring and saving take more time.",
         seconds[0] / 60, min(passes, arguments.num_train_epochs), arguments.num_train_epochs, hours,
     )  # fmt: skip
     if passes < 1:
@@ -112,7 +112,7 @@ def limit_passes(settings: Settings, trainer: GlossaTrainer) -> Settings:
     is_given = dropout is None or dropout.kind != "chosen"
     if is_given and passes <= SHORT * arguments.num_train_epochs and config.dropout > LESS_DROPOUT:
         logger.info("A run of so few passes may translate better with --dropout %g.", LESS_DROPOUT)
-    passes, found = min(arguments.num_train_epochs, passes), Origin("trial", f"what fits into {hours:g} hours")
+    passes, found = min(arguments.num_train_epochs, passes), Origin("trial", f"what fits into {hours:.3g} h")
     augmentation = settings.origins.get("augmentation")
     if passes < AUGMENTED_PASSES and augmentation is not None and augmentation.kind == "chosen":
         trainer.drop_augmentation()

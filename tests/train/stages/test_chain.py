@@ -365,7 +365,6 @@ def test_the_last_training_needs_the_stages_before_it(tmp_path, tiny_settings):
 def test_auto_takes_what_was_measured(cell, stages, tiny_settings, tmp_path, monkeypatch):
     """Of 160 pairs and 8 hours; back is not taken without text."""
     cells = (table.Measured(100, 10, cell, "row"),) if cell else ()
-    monkeypatch.setattr(chain, "MEASURED", cells)
     monkeypatch.setattr(chain, "best", lambda pairs, hours: table.best(pairs, hours, cells))
     started = []
 

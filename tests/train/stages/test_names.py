@@ -61,6 +61,15 @@ def test_settings_that_do_not_go_with_stages(changes, message, tmp_path, tiny_ru
     refused(f"(stages|monolingual) is .*{message}", check, catalog.parse(words))
 
 
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [({"hours": 2, "monolingual": ["a.txt"]}, ("auto",)), ({"hours": 2}, ()), ({"monolingual": ["a.txt"]}, ()),
+     ({"hours": 2, "monolingual": ["a.txt"], "stages": "plain"}, ())],
+)  # fmt: skip
+def test_the_table_chooses_for_monolingual_text_and_hours(given, names):
+    assert given_names(given) == names
+
+
 def test_monolingual_text_that_is_missing(tmp_path, tiny_settings):
     words = tiny_settings(tmp_path / "run", stages="both,back", max_steps=4, monolingual=tmp_path / "none.txt")
     refused("none.txt", main, words)
@@ -86,4 +95,6 @@ def test_the_plan_is_explained(form, mark, tiny_settings, tiny_pairs, tmp_path, 
 
 def test_the_plan_of_auto_is_explained(tiny_settings, tmp_path, capsys):
     main([*tiny_settings(tmp_path, stages="auto", hours=10), "--explain"])
-    assert "since nothing is measured" in capsys.readouterr().out.splitlines()[1]
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].split()[:3] == ["auto", "10", "hours"]
+    assert "    10,000 pairs, 1 h: both,back (anki-10k, 1 h: both, back, +2.1 chrF++)" in lines

@@ -79,7 +79,7 @@ class DataArguments:
         interval="[1, inf)",
     )
     monolingual: list[str] = setting(
-        [], "With the stage back in stages: text files in the target language, with a text on each line."
+        [], "For the stage back in stages: text files in the target language, with a text on each line."
     )
     both_directions: bool = setting(
         False,

@@ -225,7 +225,7 @@ def size_for_hours(settings: Settings, sizes: Sequence[Size], tokens: float) -> 
         seconds = [OVERHEAD * tokens * seconds_per_token(settings, chosen)]
         broadcast_object_list(seconds)  # all processes must build the same model
         passes = 3600 * training.hours / max(seconds[0], 1e-9)  # type: ignore[operator]
-        logger.info("Width %d: about %.2g passes fit into %g hours.", chosen.width, passes, training.hours)
+        logger.info("Width %d: about %.2g passes fit into %g h.", chosen.width, passes, training.hours)
         if passes >= enough:
             break
     is_short = passes * _directions(settings) <= SHORT * wanted.passes

@@ -240,7 +240,8 @@ class TrainingSettings:
         "What the hours are spent on: plain, one training; or names joined by commas, in order: first a training, "
         "plain or both (one model in both directions); then diversify (its translations of the training pairs) and "
         "back (its translations of monolingual) as further pairs; a training in the wanted direction follows by "
-        "itself. auto takes what was best for so many pairs and hours. hours then count everything.",
+        "itself. auto takes what was best for so many pairs and hours, and is chosen for monolingual text and hours. "
+        "hours then count everything.",
     )
     eval_strategy: str = setting("epoch", "When to evaluate: no, steps or epoch.")
     save_strategy: str = setting("epoch", "When to save a checkpoint: no, steps, epoch or best.")

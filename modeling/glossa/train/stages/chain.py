@@ -23,7 +23,7 @@ from ..plan.table import PLAIN, TrainingSettings
 from .names import AUTO, BACK, BOTH, LAST, MEANINGS, TRAININGS, check_stages, given_names
 from .pairs import load_texts, make_pairs
 from .state import State
-from .table import ENDING, FIRST, MEASURED, Part, best, parts
+from .table import ENDING, FIRST, Part, best, parts
 
 logger = logging.getLogger(__name__)
 
@@ -86,13 +86,14 @@ def _chosen(run: RunFolder, data: DataArguments, hours: float | None) -> tuple[s
     """The stages that `auto` stands for: those of a resumed run, or those of the table."""
     if state := State.read(run):
         return tuple(state.stages)
-    cell = best(len(prepare_pairs(data)[0]["train"]), hours) if MEASURED else None
-    if cell is None or (BACK in cell.stages and not data.monolingual):
-        unused = f" {data.monolingual[0]} is not used." if data.monolingual else ""
-        logger.info("stages: nothing was measured for so many pairs and hours, so the training is plain.%s", unused)
-        return ()
-    logger.info("stages: %s, by the row %s.", cell.stages, cell.row)
-    return given_names({"stages": cell.stages})
+    cell = best(len(prepare_pairs(data)[0]["train"]), hours)
+    if cell is not None and BACK in cell.stages and not data.monolingual:
+        cell = None
+    names = given_names({"stages": cell.stages}) if cell else ()
+    reason = f"by the row {cell}" if cell else "since nothing was measured for so many pairs and hours"
+    unused = f" {data.monolingual[0]} is not used." if data.monolingual and not names else ""
+    logger.info("stages: %s, %s.%s", ",".join(names) or PLAIN, reason, unused)
+    return names
 
 
 def _state(run: RunFolder, given: Given, names: Sequence[str], monolingual: Sequence[str]) -> State:

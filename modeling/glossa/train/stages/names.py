@@ -25,9 +25,10 @@ OTHERS = ("init_from", "tokenizer", "replay", "watch", "both_directions")
 def given_names(values: Mapping[str, Any]) -> tuple[str, ...]:
     """The stages before the last training in the setting `stages`; none for plain training, and `AUTO` alone.
 
+    Without this setting, the table chooses for monolingual text and hours, and the training is plain otherwise.
     Raises `GlossaError` for unknown names, and an order that cannot be.
     """
-    text = str(values.get("stages") or PLAIN)
+    text = str(values.get("stages") or (AUTO if values.get("monolingual") and values.get("hours") else PLAIN))
     names = tuple(name.strip() for name in text.split(","))
     if names in ((PLAIN,), (AUTO,)):
         return () if names == (PLAIN,) else names
@@ -59,8 +60,8 @@ def check_stages(values: Mapping[str, Any], data: DataArguments) -> tuple[str, .
     names = given_names(values)
     if data.monolingual and names != (AUTO,) and BACK not in names:
         raise GlossaError(
-            f"monolingual is {data.monolingual[0]}, but stages is {values.get('stages') or PLAIN}, which has no back. "
-            "Give --stages both,back, or leave monolingual out."
+            f"monolingual is {data.monolingual[0]}, but stages is {','.join(names) or PLAIN}, which has no back. "
+            "Give --stages both,back with --hours or --max_steps, or leave monolingual out."
         )
     if not names:
         return ()
@@ -79,5 +80,5 @@ def check_stages(values: Mapping[str, Any], data: DataArguments) -> tuple[str, .
     elif not values.get("hours") and (values.get("max_steps") or 0) <= 0:
         problem = "neither hours nor max_steps is set. Give --hours N, which counts all stages"
     if problem:
-        raise GlossaError(f"stages is {values['stages']}, but {problem}.")
+        raise GlossaError(f"stages is {','.join(names)}, but {problem}.")
     return names
