@@ -68,10 +68,11 @@ def show_plan(given: catalog.Given) -> None:
     """Print the value of each setting and its origin."""
     from ..train.plan.arguments import parse_settings
     from ..train.plan.explain import explain
+    from ..train.stages.chain import chosen_stages
     from ..train.stages.table import plan_lines
 
     with given.placed():
-        names, form = check(given), given.options["explain"]
+        names, form = chosen_stages(given, check(given)), given.options["explain"]
         shown = explain(parse_settings(given), form)
     if names:
         plan = plan_lines(names, given.values.get("hours"), given.values.get("monolingual") or ())

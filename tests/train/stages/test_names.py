@@ -7,6 +7,7 @@ from small_models import command_line
 from glossa.cli.train import check, main
 from glossa.train.plan import catalog
 from glossa.train.stages.names import given_names
+from glossa.train.stages.table import MEASURED
 
 
 @pytest.mark.parametrize(
@@ -93,8 +94,14 @@ def test_the_plan_is_explained(form, mark, tiny_settings, tiny_pairs, tmp_path, 
     assert f"({tiny_pairs})" in lines[3]
 
 
-def test_the_plan_of_auto_is_explained(tiny_settings, tmp_path, capsys):
-    main([*tiny_settings(tmp_path, stages="auto", hours=10), "--explain"])
+def test_the_plan_of_auto_is_explained(tiny_settings, tiny_pairs, tmp_path, capsys, caplog, monkeypatch):
+    words = tiny_settings(tmp_path, stages="auto", hours=10, monolingual=tiny_pairs)
+    caplog.set_level("INFO")
+    main([*words, "--explain"])
+    assert "stages: plain, since nothing was measured" in caplog.text
+    assert capsys.readouterr().out.partition("\n")[0] != "stages"
+    monkeypatch.setattr("glossa.train.stages.chain.best", lambda *_: MEASURED[1])
+    main([*words, "--explain"])
     lines = capsys.readouterr().out.splitlines()
-    assert lines[1].split()[:3] == ["auto", "10", "hours"]
-    assert "    10,000 pairs, 1 h: both,back (anki-10k, 1 h: both, back, +2.1 chrF++)" in lines
+    assert lines[1].split()[:3] == ["1", "both", "4"]
+    assert lines[1].endswith("anki-10k, 1 h: both, back, +2.1 chrF++")

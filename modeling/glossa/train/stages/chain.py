@@ -49,10 +49,8 @@ def train_in_stages(given: Given, start: Callable[[Given], Any]) -> None:
     Raises `GlossaError` if the settings contradict each other, or the folder has another run.
     """
     data = data_of(given.values)
-    names = check_stages(given.values, data)
+    names = chosen_stages(given, check_stages(given.values, data))
     run = RunFolder(given.values.get("output_dir") or TrainingSettings.output_dir)
-    if names == (AUTO,):
-        names = _chosen(run, data, given.values.get("hours"))
     given = given.with_flag("stages", ",".join(names) or PLAIN)
     if not names:
         start(given)
@@ -82,11 +80,14 @@ def _check_later(run: RunFolder, given: Given, data: DataArguments) -> None:
         check_account(given.values.get("hub_model_id") or run.path.name, given.values.get("hub_token"))
 
 
-def _chosen(run: RunFolder, data: DataArguments, hours: float | None) -> tuple[str, ...]:
-    """The stages that `auto` stands for: those of a resumed run, or those of the table."""
-    if state := State.read(run):
+def chosen_stages(given: Given, names: tuple[str, ...]) -> tuple[str, ...]:
+    """The stages `names`, or those that `auto` stands for: of a resumed run, or of the table."""
+    if names != (AUTO,):
+        return names
+    if state := State.read(RunFolder(given.values.get("output_dir") or TrainingSettings.output_dir)):
         return tuple(state.stages)
-    cell = best(len(prepare_pairs(data)[0]["train"]), hours)
+    data = data_of(given.values)
+    cell = best(len(prepare_pairs(data)[0]["train"]), given.values.get("hours"))
     if cell is not None and BACK in cell.stages and not data.monolingual:
         cell = None
     names = given_names({"stages": cell.stages}) if cell else ()

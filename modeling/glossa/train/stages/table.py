@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from .names import AUTO, BACK, DIVERSIFY, LAST, MEANINGS
+from .names import BACK, DIVERSIFY, LAST, MEANINGS
 
 # The hours of a training in stages, as shares. By the end of a stage so much of the hours may be over: what a stage
 # leaves goes to the next ones. A third of the training in both directions is advised by Ding et al. 2021; the teachers
@@ -79,11 +79,6 @@ def parts(names: Sequence[str]) -> Iterator[Part]:
 
 def plan_lines(names: Sequence[str], hours: float | None, monolingual: Sequence[str]) -> Iterator[str]:
     """The plan in lines, for `--explain`: stage, hours, and where the choice comes from."""
-    if names == (AUTO,):
-        yield f"  {AUTO:12} {_shown(hours):14} the nearest of these by the hours for each pair, or else plain"
-        for cell in MEASURED:
-            yield f"    {cell.pairs:,} pairs, {cell.hours:g} h: {cell.stages} ({cell})"
-        return
     row = next((str(cell) for cell in MEASURED if cell.stages == ",".join(names)), "not measured")
     begin = 0.0
     for part in parts(names):
