@@ -55,7 +55,7 @@ def plural_categories(target: str) -> list[str]:
 
 
 def counted_categories(target: str) -> list[str]:
-    """Those of [`plural_categories`] that whole numbers below 1,000 have: not the `many` of French, for millions."""
+    """The plural categories that whole numbers below 1,000 need: French has `many` only for millions."""
     babel = require("babel", "documents")
     try:
         rule = babel.Locale.parse(target.replace("-", "_")).plural_form
