@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from ....base.errors import GlossaError, require
 from ....base.languages import language_name, same_language
@@ -46,23 +47,25 @@ def translated_language(declared: str, languages: LanguagePair) -> str | None:
 
 def plural_categories(target: str) -> list[str]:
     """The plural categories of a language by Unicode's CLDR, such as one, few, many, other."""
-    babel = require("babel", "documents")
-    try:
-        own = {*babel.Locale.parse(target.replace("-", "_")).plural_form.tags, "other"}
-    except (babel.UnknownLocaleError, ValueError):
-        own = {"one", "other"}
+    rule = _plural_form(target)
+    own = {*rule.tags, "other"} if rule else {"one", "other"}
     return [category for category in CATEGORIES if category in own]
 
 
 def counted_categories(target: str) -> list[str]:
     """The plural categories that whole numbers below 1,000 need: French has `many` only for millions."""
+    rule = _plural_form(target)
+    counted = {rule(number) for number in range(1000)} if rule else {*CATEGORIES}
+    return [category for category in plural_categories(target) if category in counted]
+
+
+def _plural_form(target: str) -> Any:
+    """Babel's rule, which gives the category of a number; None for an unknown language."""
     babel = require("babel", "documents")
     try:
-        rule = babel.Locale.parse(target.replace("-", "_")).plural_form
+        return babel.Locale.parse(target.replace("-", "_")).plural_form
     except (babel.UnknownLocaleError, ValueError):
-        return ["one", "other"]
-    counted = {rule(number) for number in range(1000)}
-    return [category for category in plural_categories(target) if category in counted]
+        return None
 
 
 def form_of(key: str) -> tuple[str, str]:
